@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the fabrail authors
+//
+// `fabrail perf`: the subcommand that measures a network plugin as NCCL would use it.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace fabrail::cli {
+
+/// Adds the subcommand to `app`; running it leaves the exit code of the process in `exit_code`.
+void add_perf(CLI::App& app, int& exit_code);
+
+}  // namespace fabrail::cli

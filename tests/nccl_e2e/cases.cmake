@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright the fabrail authors
+#
+# What is run with each NCCL. Ranks use two spinning threads and more, so one case at a time gets
+# the machine; no deadline is near what a case takes.
+
+# Lines by which NCCL tells what it took; newer versions print names where older ones print numbers.
+set(took_tree "-> Algo (0|TREE) ")
+set(took_ring "-> Algo (1|RING) ")
+set(took_ll "proto (0|LL) ")
+set(took_simple "proto (2|SIMPLE) ")
+set(all_right "Out of bounds values : 0 OK")
+
+# nccl_case(VERSION name ENV A=1 ... SEE regex ... NOT regex ... STATUS n RUN argument ...)
+# PROGRAM: nccl_test unless said otherwise.
+function(nccl_case version name)
+  cmake_parse_arguments(case "" "PROGRAM;STATUS" "ENV;SEE;NOT;RUN" ${ARGN})
+  set(checks)
+  if(NOT case_PROGRAM)
+    set(case_PROGRAM nccl_test)
+  endif()
+  if(case_STATUS)
+    list(APPEND checks --status ${case_STATUS})
+  endif()
+  foreach(regex ${case_SEE})
+    list(APPEND checks --see ${regex})
+  endforeach()
+  foreach(regex ${case_NOT})
+    list(APPEND checks --not ${regex})
+  endforeach()
+  set(test nccl_e2e.${version}.${name})
+  add_test(NAME ${test} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_run ${checks} --
+    $<TARGET_FILE:${case_PROGRAM}_${version}> ${case_RUN})
+  # NCCL 2.29 would choose PAT, which is not emulated, for small all-gathers and reduce-scatters.
+  set_tests_properties(${test} PROPERTIES LABELS nccl_e2e PROCESSORS 2 TIMEOUT 600 ENVIRONMENT
+    "NCCL_SOCKET_IFNAME=lo;NCCL_PAT_ENABLE=0;NCCL_DEBUG=INFO;NCCL_DEBUG_SUBSYS=INIT,NET,TUNING,P2P,SHM;${case_ENV}")
+endfunction()
+
+# NCCL's own network; shows that the emulation is right by itself.
+set(net_Socket NCCL_NET=Socket)
+# The plugin on a provider that every machine has.
+set(net_fabrail NCCL_NET=fabrail NCCL_NET_PLUGIN=fabrail LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}
+  FABRAIL_PROVIDER=tcp FABRAIL_NICS=lo)
+
+# One algorithm and protocol over one network.
+function(nccl_network_case version net algorithm protocol ranks)
+  string(TOLOWER ${algorithm}_${protocol} lower)
+  string(REGEX MATCH "^[a-z]+" took_algorithm ${lower})
+  string(REGEX MATCH "[a-z]+$" took_protocol ${lower})
+  set(collectives all)
+  if(algorithm STREQUAL Tree)
+    set(collectives all_reduce)
+  endif()
+  nccl_case(${version} ${net}.${lower}_${ranks}_ranks
+    ENV NCCL_ALGO=${algorithm} NCCL_PROTO=${protocol} ${net_${net}}
+    SEE ${all_right} "Using network ${net}" "via NET/${net}"
+      "${took_${took_algorithm}}${took_${took_protocol}}"
+    RUN ${collectives} --nodes ${ranks} -b 8 -e 1M -f 362 -n 2 -w 1)
+endfunction()
+
+function(nccl_plugin_cases version)
+  foreach(ranks 2 4)
+    foreach(algorithm Ring Tree)
+      foreach(protocol Simple LL)
+        nccl_network_case(${version} fabrail ${algorithm} ${protocol} ${ranks})
+      endforeach()
+    endforeach()
+  endforeach()
+  set(used "Using network fabrail" "via NET/fabrail")
+  nccl_case(${version} fabrail.types_and_reductions
+    ENV ${net_fabrail} SEE ${all_right} ${used} " bfloat16 +avg "
+    RUN all_reduce,reduce,reduce_scatter -d all -o all --nodes 2 -b 3000 -n 1 -w 0)
+  nccl_case(${version} fabrail.odd_ranks_and_sizes
+    ENV ${net_fabrail} SEE ${all_right} ${used}
+    RUN all -d int8,double --nodes 3 -b 1000 -e 1M -f 31 -n 1 -w 0)
+  nccl_case(${version} fabrail.two_gpus_a_node
+    ENV ${net_fabrail} SEE ${all_right} ${used} "via P2P/"
+    RUN all --nodes 2 -g 2 -b 8 -e 1M -f 362 -n 1 -w 0)
+  nccl_case(${version} fabrail.eight_ranks_to_all
+    ENV ${net_fabrail} SEE ${all_right} ${used}
+    RUN alltoall --nodes 8 -b 8K -e 512K -f 64 -n 1 -w 0)
+  nccl_case(${version} fabrail.registered_buffers
+    ENV ${net_fabrail} SEE ${all_right} ${used}
+    RUN all --nodes 2 -R -b 8 -e 1M -f 362 -n 1 -w 0)
+  nccl_case(${version} fabrail.one_channel_large_buffers
+    ENV ${net_fabrail} NCCL_MAX_NCHANNELS=1 NCCL_BUFFSIZE=8388608
+    SEE ${all_right} ${used} "1 coll channels"
+    RUN all_reduce --nodes 2 -b 8 -e 16M -f 1448 -n 1 -w 0)
+  nccl_case(${version} fabrail.many_channels_small_buffers
+    ENV ${net_fabrail} NCCL_MIN_NCHANNELS=16 NCCL_BUFFSIZE=65536
+    SEE ${all_right} ${used} "16 coll channels"
+    RUN all_reduce --nodes 2 -b 8 -e 4M -f 724 -n 1 -w 0)
+  foreach(scenario many split abort death)
+    nccl_case(${version} fabrail.${scenario} PROGRAM nccl_scenario
+      ENV ${net_fabrail} SEE "rank 1: ${scenario} done" ${used} RUN 3 ${scenario})
+  endforeach()
+  nccl_case(${version} fabrail.wrong_byte_is_reported
+    ENV ${net_fabrail} STATUS 1 SEE "Out of bounds values : [1-9][0-9]* FAILED" ${used}
+    RUN all_reduce --nodes 2 -b 1000 -n 1 -w 0 --corrupt)
+endfunction()
+
+# nccl_topology_case(VERSION name INSTANCE preset TYPE instance-type GPU address SWITCH address NETS ...)
+# Where NCCL sees our devices on an emulated node; NETS and SWITCH as check_topology takes them.
+function(nccl_topology_case version name)
+  cmake_parse_arguments(case "" "INSTANCE;TYPE;GPU;SWITCH" "NETS" ${ARGN})
+  list(TRANSFORM case_NETS PREPEND "--net=")
+  set(test nccl_e2e.${version}.topology.${name})
+  # fabrail-sim puts the emulated NICs before what LD_LIBRARY_PATH says.
+  add_test(NAME ${test} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_topology
+    --instance ${case_INSTANCE} --gpu ${case_SWITCH} ${case_NETS} --
+    $<TARGET_FILE:nccl_test_${version}> all_reduce --nodes 2 -b 1000 -n 1 -w 0)
+  set_tests_properties(${test} PROPERTIES LABELS nccl_e2e PROCESSORS 2 TIMEOUT 600
+    SKIP_RETURN_CODE 77 ENVIRONMENT "FABRAIL_SIM=$<TARGET_FILE:fabrail-sim>;\
+FABRAIL_INSTANCE=${case_TYPE};EMUGPU_PCI=${case_GPU};\
+NCCL_SOCKET_IFNAME=lo;NCCL_PAT_ENABLE=0;NCCL_DEBUG=INFO;NCCL_NET=fabrail;NCCL_NET_PLUGIN=fabrail;\
+LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}:${CMAKE_BINARY_DIR}/emugpu;NCCL_BUFFSIZE=1048576;\
+FABRAIL_PROVIDER=efa;FI_EFA_USE_DEVICE_RDMA=1;FI_EFA_ENABLE_SHM_TRANSFER=0")
+endfunction()
+
+# Each leader under its own switch, with a link for all four rails: 16 lanes at 32 GT/s.
+set(nets_of_p5)
+foreach(net rdmap79s0,0000:45:00.0 rdmap96s0,0000:56:00.0 rdmap113s0,0000:67:00.0 rdmap130s0,0000:78:00.0
+    rdmap147s0,0000:89:00.0 rdmap164s0,0000:9a:00.0 rdmap181s0,0000:ab:00.0 rdmap198s0,0000:bc:00.0)
+  list(APPEND nets_of_p5 ${net},400000,64)
+endforeach()
+# Switches that neither the guest nor NCCL sees by itself.
+set(nets_of_p4d)
+foreach(net rdmap16s27,ffff:10:1f.0 rdmap32s27,ffff:20:1f.0 rdmap144s27,ffff:90:1f.0 rdmap160s27,ffff:a0:1f.0)
+  list(APPEND nets_of_p4d ${net},100000,0)
+endforeach()
+
+function(nccl_topology_cases version)
+  nccl_topology_case(${version} p5 INSTANCE p5 TYPE p5.48xlarge
+    GPU 0000:53:00.0 SWITCH 0000:45:00.0 NETS ${nets_of_p5})
+  nccl_topology_case(${version} p4d INSTANCE p4d TYPE p4d.24xlarge
+    GPU 0000:10:1c.0 SWITCH ffff:10:1f.0 NETS ${nets_of_p4d})
+endfunction()
+
+function(nccl_cases version)
+  nccl_network_case(${version} Socket Ring Simple 2)
+  nccl_network_case(${version} Socket Ring LL 2)
+  nccl_network_case(${version} Socket Tree Simple 4)
+  nccl_case(${version} one_rank
+    SEE ${all_right} RUN all -b 8 -e 1M -f 362 -n 1 -w 0)
+  nccl_case(${version} legacy_ipc
+    ENV NCCL_CUMEM_ENABLE=0 SEE ${all_right} "via P2P/IPC"
+    RUN all_reduce,alltoall -g 2 -b 8 -e 1M -f 362 -n 1 -w 0)
+  nccl_case(${version} shared_memory
+    ENV NCCL_P2P_DISABLE=1 SEE ${all_right} "via SHM/"
+    RUN all_reduce,alltoall -g 2 -b 8 -e 1M -f 362 -n 1 -w 0)
+  nccl_case(${version} ll128_is_refused
+    ENV ${net_Socket} NCCL_PROTO=LL128 STATUS 134
+    SEE "\\[emugpu\\] not emulated: NCCL device function" NOT ${all_right}
+    RUN all_reduce --nodes 2 -b 1M -n 1 -w 0)
+  if(TARGET nccl-net-fabrail)
+    nccl_plugin_cases(${version})
+  endif()
+  if(TARGET nccl-net-fabrail AND TARGET fabrail-sim)
+    nccl_topology_cases(${version})
+  endif()
+endfunction()
