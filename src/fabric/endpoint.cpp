@@ -78,6 +78,13 @@ Status Endpoint::open_objects() {
   if (caps().reports_events)
     rc = open_fid(eq_, [&](fid_eq** out) { return fi_eq_open(fabric_.get(), &eq, out, nullptr); });
   if (rc != 0) return failure("fi_eq_open", rc);
+  fi_cntr_attr sent{};
+  sent.events = FI_CNTR_EVENTS_COMP;
+  sent.wait_obj = FI_WAIT_NONE;
+  if (caps().numbers_messages)
+    rc = open_fid(sent_,
+                  [&](fid_cntr** out) { return fi_cntr_open(domain_.get(), &sent, out, nullptr); });
+  if (rc != 0) return failure("fi_cntr_open", rc);
   rc = open_fid(ep_, [&](fid_ep** out) { return fi_endpoint(domain_.get(), info, out, nullptr); });
   if (rc != 0) return failure("fi_endpoint", rc);
   return {};
@@ -143,6 +150,8 @@ Status Endpoint::enable() {
   if (bound != 0) return failure("fi_ep_bind", bound);
   const int heard = eq_ ? fi_ep_bind(ep_.get(), &eq_->fid, 0) : 0;
   if (heard != 0) return failure("fi_ep_bind", heard);
+  const int counted = sent_ ? fi_ep_bind(ep_.get(), &sent_->fid, FI_SEND) : 0;
+  if (counted != 0) return failure("fi_ep_bind", counted);
   if (nic_->device_memory_wanted) promises_ = ask_promises(*ep_, nic_->provider);
   const int rc = fi_enable(ep_.get());
   if (rc == 0) return {};

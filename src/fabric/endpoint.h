@@ -75,6 +75,11 @@ class Endpoint {
   [[nodiscard]] std::int64_t poll(std::span<fi_cq_data_entry> entries) {
     return fi_cq_read(cq_.get(), entries.data(), entries.size());
   }
+  /// Messages of this endpoint, injected ones included, that their receiver's NIC has taken, or
+  /// that failed. Counted only where the provider numbers messages.
+  [[nodiscard]] std::uint64_t finished_messages() const {
+    return fi_cntr_read(sent_.get()) + fi_cntr_readerr(sent_.get());
+  }
   /// Takes the failed operation that poll() announced; false if there is none.
   bool read_error(fi_cq_err_entry& entry);
   /// Whether the operation failed because nobody is there any more. True where the provider does
@@ -102,7 +107,8 @@ class Endpoint {
   Fid<fid_domain> domain_;
   Fid<fid_av> av_;
   Fid<fid_cq> cq_;
-  Fid<fid_eq> eq_;  // only where the provider reports events
+  Fid<fid_eq> eq_;      // only where the provider reports events
+  Fid<fid_cntr> sent_;  // only where the provider numbers messages
   Fid<fid_ep> ep_;
   std::vector<std::byte> address_;
   bool writes_natively_ = true;

@@ -158,7 +158,7 @@ Result<Request*> Engine::flush(RecvComm& comm, std::span<const FlushArgs> receiv
         .address = remote_address(comm.home, *receive.registration, receive.data),
         .unposted = rails_that_wrote(comm, receive)};
   }
-  ++comm.outstanding;
+  begin_request(comm);
   post_flush(comm, request);
   return &request;
 }
@@ -213,7 +213,7 @@ void Engine::post_flush(RecvComm& comm, FlushRequest& request) {
   }
   if (pending || request.ops != 0 || request.done) return;
   request.done = true;  // a registration went away meanwhile
-  --comm.outstanding;
+  end_request(comm);
 }
 
 bool Engine::post_flush_read(RecvComm& comm, FlushRequest& request, FlushRequest::Target& target,
@@ -245,8 +245,7 @@ void Engine::on_flushed(RecvComm& comm, const Op& op) {
                   [](const FlushRequest::Target& target) { return target.unposted != 0; });
   if (--request.ops != 0 || pending) return;
   request.done = true;
-  --comm.outstanding;
-  moved(comm);
+  end_request(comm);
 }
 
 // Called when a test found its request not done.

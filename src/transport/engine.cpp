@@ -151,7 +151,7 @@ Result<bool> Engine::test_locked(Request& request, std::span<std::uint32_t> size
     if (comm.error) return sticky(comm);
     return false;
   }
-  if (keeps_news(comm)) return false;
+  if (keeps_news(comm) || is_needed()) return false;
   if (request.kind == RequestKind::kRecv) {
     release_group(static_cast<RecvComm&>(comm), static_cast<RecvSlot&>(request), sizes);
     return true;

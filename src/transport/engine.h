@@ -124,6 +124,16 @@ class Engine {
     comm.waiting = false;
     comm.fruitless = 0;
   }
+  void begin_request(Comm& comm) REQUIRES(mutex_) {
+    ++comm.outstanding;
+    ++outstanding_;
+    moved(comm);
+  }
+  void end_request(Comm& comm) REQUIRES(mutex_) {
+    --comm.outstanding;
+    --outstanding_;
+    moved(comm);
+  }
   /// Something of the peer arrived.
   void heard(Comm& comm) REQUIRES(mutex_) {
     moved(comm);
@@ -215,6 +225,9 @@ class Engine {
   void drop_offers(RecvComm& comm) REQUIRES(mutex_);
   void check_unfetched(SendComm& comm) REQUIRES(mutex_);
   void keep_pulling(Comm& comm) REQUIRES(mutex_);
+  // last_request.cpp: before nothing is left that NCCL would call us for
+  bool is_needed() REQUIRES(mutex_);
+
   bool owes_news(const Comm& comm) REQUIRES(mutex_);
   bool keeps_news(Comm& comm) REQUIRES(mutex_);
 
@@ -364,6 +377,8 @@ class Engine {
   std::vector<Announcement> announcements_ GUARDED_BY(mutex_);
   bool announcements_due_ GUARDED_BY(mutex_) = false;
   std::uint32_t fruitless_tests_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t outstanding_ GUARDED_BY(mutex_) = 0;     // requests of all communicators
+  std::int64_t needed_since_ms_ GUARDED_BY(mutex_) = 0;  // see is_needed(); 0: is not
   std::int64_t stalls_quiet_until_ms_ GUARDED_BY(mutex_) = 0;
   StateAnswers told_ GUARDED_BY(mutex_);
   std::vector<std::string> differences_ GUARDED_BY(mutex_);  // between peers, that were told

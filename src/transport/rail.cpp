@@ -115,8 +115,20 @@ std::int64_t Rail::post(Op& op) {
     return fi_read(endpoint_.ep(), const_cast<std::byte*>(op.data), op.bytes, op.descriptor, op.to,
                    op.remote_address, op.remote_key, static_cast<Context*>(&op));
   }
-  return fi_send(endpoint_.ep(), op.bounce, op.bytes, bounce_descriptor(), op.to,
-                 static_cast<Context*>(&op));
+  const std::int64_t rc = fi_send(endpoint_.ep(), op.bounce, op.bytes, bounce_descriptor(), op.to,
+                                  static_cast<Context*>(&op));
+  if (rc == 0) {
+    ++messages_;
+    ++open_messages_;
+  }
+  return rc;
+}
+
+bool Rail::all_messages_finished() {
+  if (!endpoint_.caps().numbers_messages) return true;
+  if (open_messages_ != 0) return false;
+  injected_ = injected_ && endpoint_.finished_messages() < messages_;
+  return !injected_;
 }
 
 Status Rail::open_loopback() {
@@ -138,7 +150,13 @@ std::int64_t Rail::submit(Op& op) {
 
 std::int64_t Rail::inject(const WaitingShort& item) {
   count(counters_->libfabric_posts);
-  return fi_inject(endpoint_.ep(), item.message.data.data(), item.message.bytes, item.to);
+  const std::int64_t rc =
+      fi_inject(endpoint_.ep(), item.message.data.data(), item.message.bytes, item.to);
+  if (rc == 0) {
+    ++messages_;
+    injected_ = true;
+  }
+  return rc;
 }
 
 void Rail::send_short(fi_addr_t to, const ShortMessage& message) {

@@ -120,6 +120,11 @@ class Rail {
   /// Forgets short messages to a peer that is gone.
   void drop_shorts(fi_addr_t to);
 
+  /// Whether what was posted here needs no more calls of ours to arrive. The provider sends again
+  /// by itself what a receiver had no room for, but only while it is called; and it keeps back all
+  /// later messages until then.
+  [[nodiscard]] bool all_messages_finished();
+
   /// Whether so many control messages to this peer wait that no new receive should be announced.
   [[nodiscard]] bool control_backlog(fi_addr_t to) const;
 
@@ -212,6 +217,7 @@ class Rail {
       handler.arrived(entry.data, entry.len);
     } else if (context != nullptr) {
       auto& op = static_cast<Op&>(*context);
+      if (is_message(op.kind)) --open_messages_;
       if (handler.completed(op)) release(op);
     }
   }
@@ -230,6 +236,7 @@ class Rail {
       return;
     }
     auto& op = static_cast<Op&>(*context);
+    if (is_message(op.kind)) --open_messages_;
     handler.failed(op, entry);
     release(op);
   }
@@ -284,6 +291,9 @@ class Rail {
   ReceiveBuffer* idle_receives_ = nullptr;  // could not be posted yet
   fi_addr_t self_ = FI_ADDR_NOTAVAIL;
   std::uint64_t polls_ = 0;
+  std::uint64_t messages_ = 0;       // posted in all, injected ones included
+  std::uint64_t open_messages_ = 0;  // of these, whose completion is to come
+  bool injected_ = false;            // some may not have arrived, and no completion will tell
   Op* waiting_ = nullptr;
   std::uint64_t ops_due_ = kNever;  // the poll that tries one of these again
   std::vector<WaitingShort> shorts_;

@@ -47,8 +47,7 @@ Result<Request*> Engine::receive(RecvComm& comm, std::span<const ReceiveArgs> ar
   for (std::uint32_t index = 0; index < count; ++index) post_slot(comm, args[index], index, count);
   RecvSlot& first = comm.slot(group);
   first.remaining = static_cast<std::uint8_t>(count);
-  ++comm.outstanding;
-  moved(comm);
+  begin_request(comm);
   for (std::uint32_t index = 0; index < count; ++index) announce(comm, group + index);
   if (comm.eager.any_waiting()) deliver_waiting(comm, group);
   return &first;
@@ -172,7 +171,7 @@ void Engine::complete(RecvComm& comm, RecvSlot& slot) {
   RecvSlot& first = comm.slot(index + kWindow - slot.group_index);
   if (--first.remaining != 0) return;
   first.done = true;
-  --comm.outstanding;
+  end_request(comm);
 }
 
 void Engine::release_group(RecvComm& comm, RecvSlot& first, std::span<std::uint32_t> sizes) {

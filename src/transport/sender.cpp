@@ -113,9 +113,8 @@ SendRequest* Engine::start_request(SendComm& comm, std::uint32_t bytes, std::uin
   request->offered = false;
   request->registration = nullptr;
   comm.ops += ops;
-  ++comm.outstanding;
   ++comm.messages;
-  moved(comm);
+  begin_request(comm);
   count(counters_.send_messages);
   count(counters_.send_bytes, bytes);
   return request;
@@ -312,8 +311,7 @@ void Engine::finish_op(SendComm& comm, SendRequest& request) {
   if (--request.ops == 0) {
     request.done = !comm.error;
     if (request.done) ++comm.delivered;
-    --comm.outstanding;
-    moved(comm);
+    end_request(comm);
   }
   if (comm.ops == 0 && comm.revoked) acknowledge_revoke(comm);
 }

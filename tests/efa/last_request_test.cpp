@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright the fabrail authors
+//
+// NCCL calls the plugin only while it has requests. What the network still owes a peer then must
+// not depend on more calls: a message for which the receiver's NIC had no room is sent again by
+// libfabric, but only when it is called, and later messages that did arrive wait for it.
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/conformance/fixtures.h"
+#include "tests/efa/network.h"
+
+namespace fabrail::efa {
+namespace {
+
+using namespace conformance;
+
+constexpr int kEager = 8;  // messages that need no announced receive
+constexpr size_t kBytes = 64;
+constexpr std::chrono::seconds kSoonEnough{20};
+// The NIC's own attempts with one message, of which libfabric allows 3 after the first.
+constexpr const char* kNextMessageFails = "break not-ready --node 0 --on send --times 4";
+constexpr useconds_t kAttemptsTakeUs = 20'000;
+
+/// What A sends before its last message, and does not wait for.
+enum class Before : int64_t { kAnnouncements, kFarewell };
+
+struct Ends {
+  Pair pair;   ///< the one that is used
+  Pair other;  ///< the one that A closes
+};
+
+Ends connect_twice(const Net& net, Channel& channel) {
+  Ends ends;
+  ends.pair = connect_to_peer(net, channel);
+  ends.other = connect_to_peer(net, channel);
+  return ends;
+}
+
+// B sends what A's receives are done with, then waits for one message of A.
+void wait_for_last(Net& net, Channel& channel) {
+  const Ends ends = connect_twice(net, channel);
+  Buffer out(kBytes);
+  Buffer in(kBytes);
+  const Mr out_mr(net, ends.pair.send.get(), out.bytes());
+  const Mr in_mr(net, ends.pair.recv.get(), in.bytes());
+  fill_pattern(out.bytes(), 1);
+  for (int i = 0; i < kEager; ++i)
+    EXPECT_TRUE(send_one(net, ends.pair.send, slice(out.bytes(), out_mr)));
+  Pending last = post_recv(net, ends.pair.recv, {slice(in.bytes(), in_mr)});
+  channel.tell(0);
+  const bool came = poll_until(
+      [&] {
+        step(net, last);
+        return last.ended();
+      },
+      Deadline(kSoonEnough));
+  EXPECT_TRUE(came) << "held back, as its sender makes no more calls";
+  EXPECT_TRUE(!came || has_pattern(in.bytes(), 2));
+  channel.tell(came ? 1 : 0);
+  channel.hear();
+}
+const Role kWaitForLast("wait_for_last", wait_for_last);
+
+class LastRequest : public testing::TestWithParam<Before> {};
+
+TEST_P(LastRequest, IsDoneWhenNothingMoreNeedsCalls) {
+  RUN_IN_OWN_PROCESS({"FABRAIL_RAILS=1"});
+  OpenNet open(primary_abi());
+  const Net& net = open.net();
+  Environment there = on_node(1);
+  there.emplace_back("FABRAIL_RAILS=1");
+  Peer peer(kWaitForLast, primary_abi(), there);
+  Ends ends = connect_twice(net, peer.channel());
+  Buffer out(kBytes);
+  Buffer in(kBytes);
+  const Mr out_mr(net, ends.pair.send.get(), out.bytes());
+  const Mr in_mr(net, ends.pair.recv.get(), in.bytes());
+  fill_pattern(out.bytes(), 2);
+  ASSERT_EQ(peer.channel().hear(), 0);
+  sim(kNextMessageFails);
+  std::vector<Pending> all;
+  if (GetParam() == Before::kAnnouncements) {
+    for (int i = 0; i < kEager; ++i)
+      all.push_back(try_irecv(net, ends.pair.recv, {slice(in.bytes(), in_mr)}));
+    step(net, all.front());  // they leave
+  } else {
+    EXPECT_EQ(ends.other.send.close(), NCCL_NET_SUCCESS);
+  }
+  usleep(kAttemptsTakeUs);
+  all.push_back(try_isend(net, ends.pair.send, slice(out.bytes(), out_mr)));
+  usleep(kAttemptsTakeUs);  // one look at the queue shall bring both outcomes,
+  sim(kNextMessageFails);   // and what is sent again at once fails again
+  ASSERT_TRUE(finish(net, all));
+  EXPECT_EQ(peer.channel().hear(), 1);  // without a call
+  peer.channel().tell(0);
+  peer.expect_success();
+}
+
+std::string name_of(const testing::TestParamInfo<Before>& info) {
+  return info.param == Before::kAnnouncements ? "Announcements" : "Farewell";
+}
+INSTANTIATE_TEST_SUITE_P(After, LastRequest,
+                         testing::Values(Before::kAnnouncements, Before::kFarewell), name_of);
+
+}  // namespace
+}  // namespace fabrail::efa
