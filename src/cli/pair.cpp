@@ -43,8 +43,8 @@ void add_measuring_options(CLI::App& pair, pair::Options& options) {
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   pair.add_option("--slow", options.slow_percent,
-                  "percent of the middle rate below which a path is slow")
-      ->check(CLI::Range(1, 99))
+                  "percent of the middle rate below which a path is slow; 0: none is")
+      ->check(CLI::Range(0, 99))
       ->capture_default_str();
   pair.add_flag("--json", options.json, "write JSON");
 }

@@ -205,6 +205,17 @@ TEST(PairVerdict, EachDirectionHasItsOwnMiddle) {
   EXPECT_EQ(describe(problems_of(outcome)), "");
 }
 
+TEST(PairVerdict, NothingIsSlowBelowZeroPercent) {
+  Outcome outcome = healthy();
+  change_row(outcome.a_to_b, 0, [](Path& path) {
+    path.gbits = 0.001;
+    path.micros = 1e6;
+  });
+  for (Path& path : outcome.b_to_a.paths) path.gbits = 0.01;
+  EXPECT_NE(doctor::exit_code(judge(outcome, 1)), 0);
+  EXPECT_EQ(doctor::exit_code(judge(outcome, 0)), 0);
+}
+
 TEST(PairVerdict, NamesTheSecurityGroupOnEfaOnly) {
   Outcome outcome = healthy();
   outcome.a_to_b = outcome.b_to_a = Grid(4, 4);

@@ -3,6 +3,7 @@
 #include "src/cli/pair/statistics.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace fabrail::cli::pair {
 
@@ -40,7 +41,8 @@ std::vector<double> latencies_of(const Grid& grid) {
 double slow_limit(const Grid& grid, int percent) { return median(rates_of(grid)) * percent / 100; }
 
 double late_limit(const Grid& grid, int percent) {
-  return median(latencies_of(grid)) * kLatencyFactor * 100 / std::max(percent, 1) + kLatencyNoise;
+  if (percent == 0) return std::numeric_limits<double>::infinity();
+  return median(latencies_of(grid)) * kLatencyFactor * 100 / percent + kLatencyNoise;
 }
 
 }  // namespace fabrail::cli::pair
