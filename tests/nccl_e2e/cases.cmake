@@ -99,17 +99,20 @@ function(nccl_plugin_cases version)
     RUN all_reduce --nodes 2 -b 1000 -n 1 -w 0 --corrupt)
 endfunction()
 
-# nccl_topology_case(VERSION name INSTANCE preset TYPE instance-type GPU address SWITCH address NETS ...)
+# nccl_topology_case(VERSION name [GDR] INSTANCE preset TYPE instance-type GPU address SWITCH address NETS ...)
 # Where NCCL sees our devices on an emulated node; NETS and SWITCH as check_topology takes them.
 function(nccl_topology_case version name)
-  cmake_parse_arguments(case "" "INSTANCE;TYPE;GPU;SWITCH" "NETS" ${ARGN})
+  cmake_parse_arguments(case "GDR" "INSTANCE;TYPE;GPU;SWITCH" "NETS" ${ARGN})
   list(TRANSFORM case_NETS PREPEND "--net=")
+  if(case_GDR)
+    set(gdr --gdr)
+  endif()
   set(test nccl_e2e.${version}.topology.${name})
   # fabrail-sim puts the emulated NICs before what LD_LIBRARY_PATH says.
   add_test(NAME ${test} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_topology
-    --instance ${case_INSTANCE} --gpu ${case_SWITCH} ${case_NETS} --
+    --instance ${case_INSTANCE} --gpu ${case_SWITCH} ${case_NETS} ${gdr} --
     $<TARGET_FILE:nccl_test_${version}> all_reduce --nodes 2 -b 1000 -n 1 -w 0)
-  set_tests_properties(${test} PROPERTIES LABELS nccl_e2e PROCESSORS 2 TIMEOUT 600
+  set_tests_properties(${test} PROPERTIES LABELS "efa;gpudirect" PROCESSORS 2 TIMEOUT 600
     SKIP_RETURN_CODE 77 ENVIRONMENT "FABRAIL_SIM=$<TARGET_FILE:fabrail-sim>;\
 FABRAIL_INSTANCE=${case_TYPE};EMUGPU_PCI=${case_GPU};\
 NCCL_SOCKET_IFNAME=lo;NCCL_PAT_ENABLE=0;NCCL_DEBUG=INFO;NCCL_NET=fabrail;NCCL_NET_PLUGIN=fabrail;\
@@ -130,10 +133,73 @@ foreach(net rdmap16s27,ffff:10:1f.0 rdmap32s27,ffff:20:1f.0 rdmap144s27,ffff:90:
 endforeach()
 
 function(nccl_topology_cases version)
-  nccl_topology_case(${version} p5 INSTANCE p5 TYPE p5.48xlarge
+  nccl_topology_case(${version} p5 GDR INSTANCE p5 TYPE p5.48xlarge
     GPU 0000:53:00.0 SWITCH 0000:45:00.0 NETS ${nets_of_p5})
   nccl_topology_case(${version} p4d INSTANCE p4d TYPE p4d.24xlarge
     GPU 0000:10:1c.0 SWITCH ffff:10:1f.0 NETS ${nets_of_p4d})
+endfunction()
+
+# nccl_efa_case(VERSION name ENV A=1 ... CHECKS --see regex ... BREAK fault ... RUN argument ...)
+# NCCL over emulated EFA NICs that shuffle, two nodes with the same ones. What a NIC wrote to a GPU stays
+# hidden until it is flushed. BREAK: of fabrail-sim, before the job starts.
+function(nccl_efa_case version name)
+  cmake_parse_arguments(case "" "" "ENV;CHECKS;BREAK;RUN" ${ARGN})
+  set(job $<TARGET_FILE:nccl_test_${version}> ${case_RUN} --nodes 2 -n 1 -w 0)
+  if(case_BREAK)
+    list(JOIN case_BREAK " " fault)
+    set(job sh -c "$<TARGET_FILE:fabrail-sim> break ${fault} && exec \"$@\"" - ${job})
+  endif()
+  set(test nccl_e2e.${version}.efa.${name})
+  add_test(NAME ${test} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_run ${case_CHECKS} --
+    $<TARGET_FILE:fabrail-sim> run --instance p5en --nodes 1 --nics 2 --set "shuffle 16" --once -- ${job})
+  # The GPU has no place in PCI here, so NCCL takes it for far from every NIC.
+  set_tests_properties(${test} PROPERTIES LABELS "efa;gpudirect" PROCESSORS 2 TIMEOUT 300 SKIP_RETURN_CODE 77
+    ENVIRONMENT "NCCL_SOCKET_IFNAME=lo;NCCL_PAT_ENABLE=0;NCCL_DEBUG=INFO;NCCL_DEBUG_SUBSYS=INIT,NET,TUNING;\
+NCCL_NET=fabrail;NCCL_NET_PLUGIN=fabrail;NCCL_NET_GDR_LEVEL=SYS;FABRAIL_PROVIDER=efa;EMUGPU_VISIBLE_AFTER_MS=100000;\
+LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}:${CMAKE_BINARY_DIR}/emugpu;${case_ENV}")
+endfunction()
+
+function(nccl_efa_cases version)
+  set(used --see "Using network fabrail" --see "Selected provider is efa")
+  set(gdr ${used} --needs "decided: gpudirect (dma-buf|peer memory)" --see "via NET/fabrail/0/GDRDMA"
+    --not "via NET/fabrail/0(/Shared)?$")
+  set(staged ${used} --not GDRDMA --see "via NET/fabrail/0")
+  set(right --see ${all_right})
+  set(wrong --status 1 --see "Out of bounds values : [1-9][0-9]* FAILED")
+  set(everything all -b 8 -e 1M -f 362)
+
+  # Through host memory: whatever this libfabric is able to.
+  nccl_efa_case(${version} staged ENV EMUGPU_GPUDIRECT=0 CHECKS ${staged} ${right} RUN ${everything})
+  nccl_efa_case(${version} staged_ll ENV EMUGPU_GPUDIRECT=0 NCCL_PROTO=LL NCCL_ALGO=Ring
+    CHECKS ${staged} ${right} --see "${took_ring}${took_ll}" RUN ${everything})
+
+  nccl_efa_case(${version} flush_by_driver ENV EMUGPU_CC=8.0 FABRAIL_FLUSH=driver
+    CHECKS ${gdr} ${right} --see "decided: flush driver" RUN ${everything})
+  nccl_efa_case(${version} flush_by_loopback ENV EMUGPU_CC=8.0 FABRAIL_FLUSH=loopback
+    CHECKS ${gdr} ${right} --see "decided: flush loopback read" RUN ${everything})
+  nccl_efa_case(${version} fetched ENV EMUGPU_CC=8.0 FABRAIL_PULL=2 CHECKS ${gdr} ${right} RUN ${everything})
+  nccl_efa_case(${version} forced_flush ENV EMUGPU_CC=9.0 NCCL_NET_FORCE_FLUSH=1
+    CHECKS ${gdr} ${right} RUN ${everything})
+  nccl_efa_case(${version} ordered_writes ENV EMUGPU_CC=9.0 EMUGPU_WRITES_ORDERING=200
+    CHECKS ${gdr} ${right} --see "decided: flush none" RUN ${everything})
+  nccl_efa_case(${version} tree ENV EMUGPU_CC=8.0 NCCL_ALGO=Tree
+    CHECKS ${gdr} ${right} --see "${took_tree}${took_simple}" RUN all_reduce -b 8 -e 1M -f 362)
+  nccl_efa_case(${version} two_gpus_a_node ENV EMUGPU_CC=8.0 EMUGPU_COUNT=2
+    CHECKS ${gdr} ${right} --see "via P2P/" RUN ${everything} -g 2)
+  nccl_efa_case(${version} registered_buffers ENV EMUGPU_CC=8.0 CHECKS ${gdr} ${right} RUN ${everything} -R)
+
+  # Would these see what they are there for?
+  nccl_efa_case(${version} missing_flush_is_seen ENV EMUGPU_CC=9.0 CHECKS ${gdr} ${wrong} RUN ${everything})
+  nccl_efa_case(${version} flipped_bit_is_seen ENV EMUGPU_CC=8.0 BREAK corrupt --on write
+    CHECKS ${gdr} ${wrong} RUN all_reduce -b 1M -e 1M)
+
+  # FABRAIL_REQUIRE, met and not, by a real ncclCommInitRank.
+  nccl_efa_case(${version} require_met ENV EMUGPU_CC=8.0 FABRAIL_REQUIRE=efa,gdr,dmabuf,rails=2
+    CHECKS ${gdr} ${right} RUN all_reduce -b 8 -e 1K -f 2)
+  nccl_efa_case(${version} require_not_met ENV EMUGPU_GPUDIRECT=0 FABRAIL_REQUIRE=efa,gdr
+    CHECKS --status 3 --see "ncclCommInitRank: invalid usage .*FABRAIL_REQUIRE is not met.*gdr: the GPU does not let NICs"
+      --not "via NET" --not "Using network Socket"
+    RUN all_reduce -b 8 -e 1K -f 2)
 endfunction()
 
 function(nccl_cases version)
@@ -157,5 +223,6 @@ function(nccl_cases version)
   endif()
   if(TARGET nccl-net-fabrail AND TARGET fabrail-sim)
     nccl_topology_cases(${version})
+    nccl_efa_cases(${version})
   endif()
 endfunction()
