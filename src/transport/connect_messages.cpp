@@ -15,7 +15,6 @@ namespace {
 constexpr std::uint32_t kConnectMagic = 0x6c724246;         // "FBrl"
 constexpr std::uint64_t kHandleMagic = 0x656c646e48424166;  // "fABHndle"
 constexpr std::size_t kScratchOffset = kHandleBytes - sizeof(std::uint64_t);
-constexpr std::size_t kMaxNameBytes = 64;
 
 // Bits of a party's abilities.
 constexpr unsigned kWrites = 1;

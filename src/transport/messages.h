@@ -25,6 +25,7 @@ constexpr std::uint32_t kMaxGroup = 8;    ///< receives in one irecv
 constexpr std::uint32_t kMaxRails = 32;   ///< rails of one device, and stripes of one message
 constexpr std::size_t kInlineBytes = 32;  ///< what EFA sends without reading memory: a CTS fits
 constexpr std::size_t kMaxAddressBytes = 64;
+constexpr std::size_t kMaxNameBytes = 64;  ///< of texts for people in a message
 constexpr std::uint32_t kMaxMessageBytes = 1u << 30;
 
 /// Bits of a communicator's key: 16384 at a time, each name back after 8 uses of its slot.

@@ -15,7 +15,8 @@ ProcessIdentity this_process();
 /// False where that cannot be known. Reads /proc: never on the data path.
 bool has_ended(const ProcessIdentity& peer, const ProcessIdentity& self);
 
-/// This machine's name, for people.
+/// This machine's name, for people, with ", rank N" if the job's launcher (torchrun, mpirun, srun)
+/// tells that in the environment. As long as peers take at most.
 std::string host_name();
 
 /// A random number that peers cannot guess.
