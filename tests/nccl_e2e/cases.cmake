@@ -202,6 +202,17 @@ function(nccl_efa_cases version)
     RUN all_reduce -b 8 -e 1K -f 2)
 endfunction()
 
+function(nccl_whole_nodes_case version collective)
+  set(test nccl_e2e.${version}.whole_nodes.${collective})
+  add_test(NAME ${test} COMMAND $<TARGET_FILE:fabrail-sim> run --instance p5 --nodes 2 --once --
+    ${CMAKE_CURRENT_SOURCE_DIR}/whole_nodes.sh $<TARGET_FILE:fabrail-sim> $<TARGET_FILE:nccl_test_${version}>
+    ${collective} -n 1 -w 0 ${ARGN})
+  set_tests_properties(${test} PROPERTIES LABELS "efa;gpudirect" PROCESSORS 2 TIMEOUT 300 SKIP_RETURN_CODE 77
+    ENVIRONMENT "NCCL_SOCKET_IFNAME=lo;NCCL_PAT_ENABLE=0;NCCL_DEBUG=INFO;NCCL_NET=fabrail;NCCL_NET_PLUGIN=fabrail;\
+LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}:${CMAKE_BINARY_DIR}/emugpu;FABRAIL_PROVIDER=efa;FABRAIL_INSTANCE=p5.48xlarge;\
+EMUGPU_WRITES_ORDERING=200;EMUGPU_MEMORY_BYTES=1073741824")
+endfunction()
+
 function(nccl_cases version)
   nccl_network_case(${version} Socket Ring Simple 2)
   nccl_network_case(${version} Socket Ring LL 2)
@@ -224,5 +235,7 @@ function(nccl_cases version)
   if(TARGET nccl-net-fabrail AND TARGET fabrail-sim)
     nccl_topology_cases(${version})
     nccl_efa_cases(${version})
+    nccl_whole_nodes_case(${version} all_reduce -b 4M)
+    nccl_whole_nodes_case(${version} alltoall -b 16M)
   endif()
 endfunction()

@@ -10,10 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/nccl_e2e/program/device.h"
@@ -26,10 +28,17 @@ using Body = std::function<int(int, Shared*)>;
 constexpr int kTimedOut = 124;
 constexpr int kBadUsage = 2;
 
-Shared* open_shared(int ranks) {
-  void* memory =
-      mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
+void* map_shared(int descriptor) {
+  void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+// The descriptor outlives exec.
+Shared* open_shared(int ranks, int* descriptor) {
+  *descriptor = memfd_create("nccl_test", 0);
+  if (*descriptor < 0 || ftruncate(*descriptor, sizeof(Shared)) != 0) return nullptr;
+  void* memory = map_shared(*descriptor);
+  if (memory == nullptr) return nullptr;
   auto* shared = new (memory) Shared;
   pthread_barrierattr_t attributes;
   pthread_barrierattr_init(&attributes);
@@ -45,13 +54,35 @@ void pretend_node(const Job& job, int node) {
   setenv("EMUGPU_COUNT", std::to_string(job.gpus_per_node).c_str(), 0);
 }
 
-std::vector<pid_t> start_ranks(const Job& job, Shared* shared, const Body& body) {
+[[noreturn]] void start_on_node(const Job& job, int rank, int descriptor) {
+  const std::string node = std::to_string(rank / job.gpus_per_node);
+  std::vector<std::string> words;
+  for (const std::string& word : job.on_node) words.push_back(word == "{}" ? node : word);
+  char self[PATH_MAX] = {};
+  if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) std::exit(kBadUsage);
+  words.emplace_back(self);
+  words.insert(words.end(), job.arguments.begin(), job.arguments.end());
+  for (const auto& [option, value] :
+       {std::pair("--rank", rank), std::pair("--shared-memory", descriptor)}) {
+    words.emplace_back(option);
+    words.push_back(std::to_string(value));
+  }
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execvp(pointers[0], pointers.data());
+  std::perror(pointers[0]);
+  std::exit(kBadUsage);
+}
+
+std::vector<pid_t> start_ranks(const Job& job, Shared* shared, int descriptor, const Body& body) {
   std::vector<pid_t> children;
   std::fflush(nullptr);
   for (int rank = 0; rank < job.ranks(); ++rank) {
     const pid_t child = fork();
     if (child == 0) {
       pretend_node(job, rank / job.gpus_per_node);
+      if (!job.on_node.empty()) start_on_node(job, rank, descriptor);
       std::exit(body(rank, shared));
     }
     children.push_back(child);
@@ -100,9 +131,15 @@ void on_alarm(int) {
 }  // namespace
 
 int launch(const Job& job, const Body& body) {
-  Shared* shared = job.ranks() <= Shared::kMaxRanks ? open_shared(job.ranks()) : nullptr;
+  if (job.ranks() > Shared::kMaxRanks) return kBadUsage;
+  if (job.rank >= 0) {
+    void* shared = map_shared(job.shared_memory);
+    return shared != nullptr ? body(job.rank, static_cast<Shared*>(shared)) : kBadUsage;
+  }
+  int descriptor = -1;
+  Shared* shared = open_shared(job.ranks(), &descriptor);
   if (shared == nullptr) return kBadUsage;
-  started() = start_ranks(job, shared, body);
+  started() = start_ranks(job, shared, descriptor, body);
   signal(SIGALRM, on_alarm);
   alarm(static_cast<unsigned>(job.timeout_s));
   return wait_for_ranks(started());

@@ -10,6 +10,8 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace nccl_test {
 
@@ -17,6 +19,12 @@ struct Job {
   int nodes = 1;
   int gpus_per_node = 1;
   int timeout_s = 300;
+  /// Words that start a program on a node, whose number takes the place of "{}"; none: all ranks
+  /// run where this program does.
+  std::vector<std::string> on_node = {};
+  std::vector<std::string> arguments = {};  ///< this program's own, for `on_node`
+  int rank = -1;                       ///< this process is one that `on_node` started
+  int shared_memory = -1;              ///< its descriptor of what all share
 
   [[nodiscard]] int ranks() const { return nodes * gpus_per_node; }
 };
@@ -39,8 +47,10 @@ struct Shared {
 };
 
 /// Runs `body(rank, shared)` in a process for each rank; what it returns is that process's status.
-/// Returns  0 if all did, else the first status that was not. A rank that fails takes the others
-/// with it, since they would wait for it for ever; a timeout ends all with status 124.
+/// With `on_node` that process is this program again, with the arguments --rank and
+/// --shared-memory. Returns  0 if all did, else the first status that was not. A rank that fails
+/// takes the others with it, since they would wait for it for ever; a timeout ends all with status
+/// 124.
 int launch(const Job& job, const std::function<int(int rank, Shared* shared)>& body);
 
 /// Binds the GPU of this rank.

@@ -87,6 +87,13 @@ void add_options(CLI::App* app, Options* o) {
   app->add_option("--nodes", o->job.nodes, "Pretended nodes")->check(CLI::Range(1, 64));
   app->add_option("-g,--gpus", o->job.gpus_per_node, "GPUs of a node, a process each")
       ->check(CLI::Range(1, 64));
+  app->add_option(
+         "--on-node", o->job.on_node,
+         "What starts a program on node {}, as in 'fabrail-sim on {} --'; the nodes are not "
+         "only pretended then")
+      ->delimiter(' ');
+  app->add_option("--rank", o->job.rank)->group("");
+  app->add_option("--shared-memory", o->job.shared_memory)->group("");
   app->add_option("-n,--iters", o->iterations, "Timed iterations")->check(CLI::PositiveNumber);
   app->add_option("-w,--warmup_iters", o->warmup, "Iterations before them")
       ->check(CLI::NonNegativeNumber);
@@ -120,6 +127,7 @@ std::optional<Options> parse_options(int argc, char** argv, int* status) {
   }
   if (options.most_bytes == 0) options.most_bytes = options.least_bytes;
   options.root %= options.job.ranks();
+  options.job.arguments.assign(argv + 1, argv + argc);
   return options;
 }
 
