@@ -267,9 +267,10 @@ std::string lower_case(std::string word) {
   return word;
 }
 
-// Each status on each kind of operation, once on each NIC.
+// Each status on each kind of operation, once on each NIC; but a queue pair that is gone stays so.
 std::vector<Fault> status_faults() {
   static std::vector<std::string> texts;  // the rows point into it
+  constexpr int kGone = 9;
   constexpr std::array kStatuses{1, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   constexpr std::array kOperations{"Send", "Read", "Write"};
   texts.reserve(2 * kStatuses.size() * kOperations.size());
@@ -278,8 +279,9 @@ std::vector<Fault> status_faults() {
     for (const int status : kStatuses) {
       texts.push_back("Status" + std::to_string(status) + "On" + operation);
       const char* const name = texts.back().c_str();
-      texts.push_back("break fail --times 1 --status " + std::to_string(status) + " --on " +
-                      lower_case(operation));
+      const bool lasts = status == kGone;
+      texts.push_back("break fail --times " + std::string(lasts ? "0" : "1") + " --status " +
+                      std::to_string(status) + " --on " + lower_case(operation));
       all.push_back({name, {texts.back().c_str()}, Outcome::kEither, kEnd});
     }
   }
