@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "plugin/dump_signal.h"
+#include "src/base/job_rank.h"
 #include "src/base/version.h"
 
 namespace fabrail::plugin {
@@ -298,7 +299,8 @@ transport::EngineSettings Instance::engine_settings(std::size_t device) {
                     .protocols = protocols_},
           .must_agree = !config_.require.empty(),
           .state = &state_requests_,
-          .number = device};
+          .number = device,
+          .rank = job_rank([](const char* name) { return std::getenv(name); })};
 }
 
 Result<transport::Engine*> Instance::engine(int index) {

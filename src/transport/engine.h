@@ -341,7 +341,7 @@ class Engine {
   const Logger& logger_;
   fabrail_counters_t& counters_;
   const ProcessIdentity identity_ = this_process();
-  const std::string host_ = host_name();
+  const std::string host_ = host_name(settings_.rank);
 
   Mutex mutex_;
   // Their number is fixed after open(), and so are they while there are communicators; the rails

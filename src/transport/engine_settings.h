@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "src/gpu/driver.h"
@@ -41,6 +42,7 @@ struct EngineSettings {
   bool must_agree = false;         ///< differences between peers are errors
   StateRequests* state = nullptr;  ///< null: nobody asks
   std::size_t number = 0;          ///< of this device
+  std::string rank = {};           ///< of this process in its job; empty: unknown
 };
 
 /// One receive of an irecv.

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <charconv>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -96,27 +95,10 @@ bool has_ended(const ProcessIdentity& peer, const ProcessIdentity& self) {
   return stat->state == 'Z' && is_single_threaded(peer.pid);
 }
 
-namespace {
-
-// NCCL does not tell its plugins; what started the job does.
-std::string_view rank_by_launcher() {
-  for (const char* name :
-       {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    const char* value = std::getenv(name);
-    const std::string_view rank = value != nullptr ? value : "";
-    const bool is_number = rank.find_first_not_of("0123456789") == std::string_view::npos;
-    if (!rank.empty() && rank.size() < 8 && is_number) return rank;
-  }
-  return {};
-}
-
-}  // namespace
-
-std::string host_name() {
+std::string host_name(std::string_view rank) {
   std::array<char, HOST_NAME_MAX + 1> name{};
   gethostname(name.data(), name.size() - 1);
   std::string host = name.data();
-  const std::string_view rank = rank_by_launcher();
   if (rank.empty()) return host;
   const std::string suffix = ", rank " + std::string(rank);
   return host.substr(0, kMaxNameBytes - suffix.size()) + suffix;

@@ -4,6 +4,9 @@
 // Which process this is, and whether another one on this machine still lives.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "src/transport/messages.h"
 
 namespace fabrail::transport {
@@ -15,9 +18,9 @@ ProcessIdentity this_process();
 /// False where that cannot be known. Reads /proc: never on the data path.
 bool has_ended(const ProcessIdentity& peer, const ProcessIdentity& self);
 
-/// This machine's name, for people, with ", rank N" if the job's launcher (torchrun, mpirun, srun)
-/// tells that in the environment. As long as peers take at most.
-std::string host_name();
+/// This machine's name, for people, with ", rank N" if a rank is known. As long as peers take at
+/// most.
+std::string host_name(std::string_view rank);
 
 /// A random number that peers cannot guess.
 std::uint64_t random_number();

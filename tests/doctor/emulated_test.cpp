@@ -35,6 +35,7 @@ TEST_P(EmulatedMachine, HealthyOneHasNoProblems) {
   const Outcome outcome = on_node(GetParam(), "0", doctor_command(""));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
   EXPECT_NE(outcome.out.find("EFA NICs are attached"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(" offers "), std::string::npos) << outcome.out;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EmulatedMachine, testing::Values("p4d", "p5", "p5en", "g6e"),

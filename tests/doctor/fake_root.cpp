@@ -203,6 +203,8 @@ System FakeRoot::system() const {
   };
   system.wait = [](double) {};
   system.rdma_resources = [answer = rdma_resources] { return answer; };
+  system.libfabric = [answer = libfabric] { return answer; };
+  system.nvml = [answer = nvml] { return answer; };
   return system;
 }
 

@@ -36,6 +36,8 @@ class FakeRoot {
   std::map<std::string, std::string, std::less<>> environment;
   std::map<std::string, int> unopenable;
   std::string rdma_resources;  ///< what the kernel answers
+  std::string libfabric;       ///< what libfabric answers
+  std::string nvml;            ///< what NVML answers
 
  private:
   std::filesystem::path path_;

@@ -31,7 +31,7 @@ Tried refuse_until(std::uint64_t end) {
 TEST(Backoff, TriesAtEachPollAtFirst) { EXPECT_EQ(refuse_until(16).times, 16U); }
 
 TEST(Backoff, DelaysByNoMoreThanASixteenthOfTheWait) {
-  for (const std::uint64_t end : {100, 1000, 1'000'000}) {
+  for (const std::uint64_t end : {100ULL, 1000ULL, 1'000'000ULL}) {
     EXPECT_LE(refuse_until(end).longest_pause, end / 16) << end;
   }
 }

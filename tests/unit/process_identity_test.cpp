@@ -1,50 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the fabrail authors
+//
+// How a process and its rank are named for people.
 #include "src/transport/process_identity.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <map>
 #include <string>
+
+#include "src/base/job_rank.h"
 
 namespace fabrail::transport {
 namespace {
 
-// Begins without any of the variables by which launchers tell ranks.
-class HostName : public testing::Test {
- protected:
-  void SetUp() override {
-    for (const char* name :
-         {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-      unsetenv(name);
-    }
-    plain_ = host_name();
-  }
-  std::string plain_;
-};
-
-TEST_F(HostName, IsAloneWithoutALauncher) {
-  EXPECT_FALSE(plain_.empty());
-  EXPECT_EQ(plain_.find("rank"), std::string::npos);
+std::string rank_in(const std::map<std::string, std::string>& environment) {
+  return job_rank([&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
 }
 
-TEST_F(HostName, NamesTheRankOfTheLauncher) {
-  setenv("SLURM_PROCID", "12", 1);
-  EXPECT_EQ(host_name(), plain_ + ", rank 12");
-  setenv("RANK", "7", 1);
-  EXPECT_EQ(host_name(), plain_ + ", rank 7");
+TEST(JobRank, IsWhatTheLauncherSays) {
+  EXPECT_EQ(rank_in({}), "");
+  EXPECT_EQ(rank_in({{"SLURM_PROCID", "12"}}), "12");
+  EXPECT_EQ(rank_in({{"SLURM_PROCID", "12"}, {"RANK", "7"}}), "7");
 }
 
-TEST_F(HostName, TakesNumbersOnly) {
-  for (const char* value : {"", "7x", "-1", " 3", "123456789"}) {
-    setenv("RANK", value, 1);
-    EXPECT_EQ(host_name(), plain_) << value;
-  }
+TEST(JobRank, IsANumber) {
+  for (const char* value : {"", "7x", "-1", " 3", "12345678"})
+    EXPECT_EQ(rank_in({{"RANK", value}, {"PMI_RANK", "5"}}), "5") << value;
 }
 
-TEST_F(HostName, FitsIntoAMessageWithItsRank) {
-  setenv("RANK", "1234567", 1);
-  EXPECT_LE(host_name().size(), kMaxNameBytes);
+TEST(HostName, HasTheRankBehindIt) {
+  const std::string plain = host_name("");
+  EXPECT_FALSE(plain.empty());
+  EXPECT_EQ(plain.find("rank"), std::string::npos);
+  EXPECT_EQ(host_name("7"), plain + ", rank 7");
+  EXPECT_LE(host_name("1234567").size(), kMaxNameBytes);
 }
 
 }  // namespace

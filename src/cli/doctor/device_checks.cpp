@@ -212,6 +212,27 @@ Findings check_queue_pairs(const Survey& survey) {
                  "for each NIC.");
 }
 
+Findings check_libfabric(const Survey& survey) {
+  const FabricOffer& offer = survey.hardware.fabric;
+  if (!offer.answered) return {};
+  const std::size_t wanted = survey.hardware.efa_functions().size();
+  const std::size_t offered = offer.nics.size();
+  if (offered >= wanted)
+    return fine(fmt::format("libfabric {} offers {}", offer.version, counted(offered, "EFA NIC")));
+  constexpr const char* kWhy =
+      "NCCL's plugins take their NICs from libfabric; what it does not offer carries nothing.";
+  constexpr const char* kAction =
+      "Look at the findings above; without one, FI_LOG_LEVEL=warn fi_info -p efa says more.";
+  if (offered != 0) {
+    return warning(
+        fmt::format("libfabric {} offers {} of {} EFA NICs", offer.version, offered, wanted), kWhy,
+        kAction);
+  }
+  return broken(fmt::format("libfabric {} offers none of {}: {}", offer.version,
+                            counted(wanted, "EFA NIC"), offer.error),
+                kWhy, kAction);
+}
+
 constexpr std::array kChecks = {
     Check{"efa.driver", "Is the EFA driver loaded and new enough?", check_driver,
           "Looks for /sys/module/efa and its version file. The driver that comes with the kernel "
@@ -240,6 +261,9 @@ constexpr std::array kChecks = {
           "Asks the kernel over netlink, as `rdma resource show` does, how many queue pairs and "
           "memory regions all processes use on each EFA device. A device has 256 queue pairs; "
           "from 230 on is a warning. Nothing is asked with --root."},
+    Check{"efa.libfabric", "Does libfabric see every EFA NIC?", check_libfabric,
+          "Opens libfabric as the plugin does, in a child process, and counts the domains for "
+          "reliable datagrams, as fi_info -p efa -t FI_EP_RDM does. Nothing is asked with --root."},
 };
 
 }  // namespace

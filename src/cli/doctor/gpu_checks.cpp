@@ -206,6 +206,40 @@ Findings check_fabric_manager(const Survey& survey) {
                 "systemctl enable --now nvidia-fabricmanager (of the driver's exact version).");
 }
 
+Findings check_nvlinks(const Survey& survey) {
+  std::vector<std::string> bad;
+  unsigned most = 0;
+  for (const NvLinks& one : survey.hardware.nvlinks) most = std::max(most, one.active);
+  for (const NvLinks& one : survey.hardware.nvlinks) {
+    if (one.active < most) {
+      bad.push_back(fmt::format("GPU {} has {} of {} links", one.gpu, one.active, most));
+    } else if (one.errors != 0) {
+      bad.push_back(fmt::format("GPU {} counts {}", one.gpu, counted(one.errors, "error")));
+    }
+  }
+  if (survey.hardware.nvlinks.empty()) return {};
+  if (bad.empty())
+    return fine(fmt::format("NVLink: {} on each GPU, no errors", counted(most, "active link")));
+  return warning(
+      fmt::format("NVLink: {}", list_of(bad)),
+      "Collectives wait for the slowest link; a GPU without any uses the network.",
+      "See nvidia-smi nvlink -s and -e, and the Xids in the kernel log. Reset the GPU, or "
+      "have the instance replaced.");
+}
+
+Findings check_gpu_memory(const Survey& survey) {
+  const FabricOffer& offer = survey.hardware.fabric;
+  if (!survey.expects_gpudirect() || !offer.answered || offer.nics.empty()) return {};
+  const std::size_t offered = offer.nics_with_gpu_memory.size();
+  if (offered != 0)
+    return fine(fmt::format("libfabric offers {} for GPU memory", counted(offered, "EFA NIC")));
+  return note(
+      "libfabric offers no NIC for GPU memory (FI_HMEM)",
+      "It was built without CUDA, or its trial registration failed.",
+      "fabrail then needs efa-direct (libfabric 2.1) and dma-buf; other plugins copy through "
+      "host memory. The EFA installer's libfabric has CUDA.");
+}
+
 Findings check_closeness(const Survey& survey) {
   if (!survey.expects_gpudirect() || survey.hardware.efa_functions().empty()) return {};
   if (!std::string_view(survey.type->name).starts_with("p"))
@@ -266,6 +300,10 @@ constexpr std::array kChecks = {
     Check{"gpu.fabric-manager", "Is the fabric manager running?", check_fabric_manager,
           "Only on a host (process 1 is systemd or init) with NVSwitches on the PCI bus: looks for "
           "the process nv-fabricmanager."},
+    Check{
+        "gpu.nvlink", "Are all NVLinks up?", check_nvlinks,
+        "Asks NVML for the state and the error counters of every link, as nvidia-smi nvlink -s and "
+        "-e do, and compares the GPUs. Nothing is asked with --root."},
     Check{"gdr.driver-flavour", "Does this kernel allow GPUDirect with this driver?", check_flavour,
           "Compares the kernel's version with the list of patch releases since which proprietary "
           "modules are refused. The test is by series: 6.8 is not older than 6.1.52."},
@@ -277,6 +315,8 @@ constexpr std::array kChecks = {
           "open NVIDIA modules, libfabric 1.20, not switched off). One is enough."},
     Check{"gdr.efa-driver", "Does the EFA driver know this NVIDIA driver?", check_efa_driver,
           "NVIDIA 580 and later need efa 2.17.3 for peer memory; with dma-buf it does not matter."},
+    Check{"gdr.libfabric", "Does libfabric offer NICs for GPU memory?", check_gpu_memory,
+          "As efa.libfabric, with FI_HMEM: fi_info -p efa -t FI_EP_RDM -c FI_HMEM."},
     Check{"gdr.page-size", "Can this libfabric register GPU memory with these pages?",
           check_page_size,
           "Reads the page size from /proc/self/smaps. With 64 KiB pages (Grace) the legacy "

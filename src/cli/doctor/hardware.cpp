@@ -130,6 +130,9 @@ Hardware read_hardware(const System& system) {
   read_nvidia_driver(system, hardware);
   hardware.kernel_log = read_kernel_log(system);
   if (system.rdma_resources) hardware.resources = read_rdma_resources(system.rdma_resources());
+  if (system.libfabric && !hardware.efa_functions().empty())
+    hardware.fabric = read_fabric_offer(system.libfabric());
+  if (system.nvml && !hardware.gpus().empty()) hardware.nvlinks = read_nvlinks(system.nvml());
   return hardware;
 }
 

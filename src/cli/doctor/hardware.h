@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/cli/doctor/library_answers.h"
 #include "src/cli/doctor/rdma_resources.h"
 #include "src/cli/doctor/system.h"
 #include "src/cli/doctor/version.h"
@@ -58,6 +59,8 @@ struct Hardware {
   bool nvidia_open = false;  ///< NVIDIA's open kernel modules, the ones that export dma-bufs
   std::string kernel_log;
   std::vector<DeviceResources> resources;  ///< empty if the kernel does not say
+  FabricOffer fabric;                      ///< asked for only where there are EFA NICs
+  std::vector<NvLinks> nvlinks;  ///< asked for only where there are GPUs; those with links
 
   [[nodiscard]] std::vector<PciFunction> efa_functions() const;
   [[nodiscard]] std::vector<PciFunction> gpus() const;

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <thread>
 
+#include "src/cli/doctor/library_answers.h"
 #include "src/cli/doctor/rdma_resources.h"
 #include "src/cli/doctor/text.h"
 
@@ -73,11 +74,19 @@ std::optional<std::string> read_host_file(const fs::path& path, std::size_t limi
 
 System System::below(std::string root,
                      std::map<std::string, std::string, std::less<>> environment) {
-  // The kernel of this machine knows nothing about an image.
-  std::function<std::string()> resources;
-  if (root == "/") resources = ask_rdma_resources;
-  return System{std::move(root), std::move(environment), open_and_close, wait_seconds,
-                std::move(resources)};
+  System system{.root = std::move(root),
+                .environment = std::move(environment),
+                .open_device = open_and_close,
+                .wait = wait_seconds,
+                .rdma_resources = {},
+                .libfabric = {},
+                .nvml = {}};
+  // The kernel and the libraries of this machine know nothing about an image.
+  if (system.root != "/") return system;
+  system.rdma_resources = ask_rdma_resources;
+  system.libfabric = ask_libfabric;
+  system.nvml = ask_nvml;
+  return system;
 }
 
 std::optional<std::string> System::variable(std::string_view name) const {

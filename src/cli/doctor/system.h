@@ -32,6 +32,10 @@ struct System {
   /// What the kernel says about resources in use on verbs devices (rdma_resources.h); may be null.
   std::function<std::string()> rdma_resources;
 
+  /// What libfabric and NVML answer (library_answers.h); may be null.
+  std::function<std::string()> libfabric;
+  std::function<std::string()> nvml;
+
   /// The machine that this process runs on (or the tree below `root`), with `environment`.
   static System below(std::string root,
                       std::map<std::string, std::string, std::less<>> environment);
