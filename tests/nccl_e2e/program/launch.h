@@ -23,8 +23,8 @@ struct Job {
   /// run where this program does.
   std::vector<std::string> on_node = {};
   std::vector<std::string> arguments = {};  ///< this program's own, for `on_node`
-  int rank = -1;                       ///< this process is one that `on_node` started
-  int shared_memory = -1;              ///< its descriptor of what all share
+  int rank = -1;                            ///< this process is one that `on_node` started
+  int shared_memory = -1;                   ///< its descriptor of what all share
 
   [[nodiscard]] int ranks() const { return nodes * gpus_per_node; }
 };
