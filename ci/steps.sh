@@ -39,13 +39,13 @@ count() {
 }
 
 # Runs the tests that failed in step $1 once more, with ctest and its arguments as $2...: fails if one
-# fails again, or if they are many. What a busy machine upsets once must not stop everybody's work, but
+# fails again, if they are many, or if ctest itself failed. What a busy machine upsets once must not stop everybody's work, but
 # it may as well be a rare bug: it is kept, with its output, for the end.
 second_try() {
   local name=$1 failures
   shift
   failures=$("$@" --rerun-failed --show-only | sed -nE 's/^ *Test +#[0-9]+: //p')
-  (($(wc -l <<<"$failures") <= max_second_tries)) || return 1
+  [[ -n $failures ]] && (($(wc -l <<<"$failures") <= max_second_tries)) || return 1
   printf '\n--- a second try of what failed ---\n'
   "$@" --rerun-failed || return 1
   printf '%s:\n%s\n' "$name" "$failures" >>"$second_tries"
