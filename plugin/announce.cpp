@@ -60,10 +60,10 @@ void Instance::say_gpu_memory() {
                    plan.flush.reason.c_str());
     } else if (plan.can_be_mended) {
       logger_.warn("%s: no GPUDirect RDMA, NCCL copies through host memory: %s", devices.c_str(),
-                   plan.explanation.c_str());
+                   reason_of(plan).c_str());
     } else {
       logger_.info("%s: host memory only, NCCL copies GPU buffers through it: %s", devices.c_str(),
-                   plan.explanation.c_str());
+                   reason_of(plan).c_str());
     }
     first = end;
   }
