@@ -81,7 +81,7 @@ Status Endpoint::open_objects() {
   fi_cntr_attr sent{};
   sent.events = FI_CNTR_EVENTS_COMP;
   sent.wait_obj = FI_WAIT_NONE;
-  if (caps().numbers_messages)
+  if (caps().resends_in_software)
     rc = open_fid(sent_,
                   [&](fid_cntr** out) { return fi_cntr_open(domain_.get(), &sent, out, nullptr); });
   if (rc != 0) return failure("fi_cntr_open", rc);

@@ -76,7 +76,7 @@ class Endpoint {
     return fi_cq_read(cq_.get(), entries.data(), entries.size());
   }
   /// Messages of this endpoint, injected ones included, that their receiver's NIC has taken, or
-  /// that failed. Counted only where the provider numbers messages.
+  /// that failed. Counted only where the provider sends again in software.
   [[nodiscard]] std::uint64_t finished_messages() const {
     return fi_cntr_read(sent_.get()) + fi_cntr_readerr(sent_.get());
   }
@@ -108,7 +108,7 @@ class Endpoint {
   Fid<fid_av> av_;
   Fid<fid_cq> cq_;
   Fid<fid_eq> eq_;      // only where the provider reports events
-  Fid<fid_cntr> sent_;  // only where the provider numbers messages
+  Fid<fid_cntr> sent_;  // only where the provider sends again in software
   Fid<fid_ep> ep_;
   std::vector<std::byte> address_;
   bool writes_natively_ = true;

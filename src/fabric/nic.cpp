@@ -101,6 +101,9 @@ ProviderCaps caps_of(const fi_info& info) {
   caps.reports_events = facts.reports_events;
   caps.gone_code = facts.gone_code;
   caps.numbers_messages = facts.numbers_messages;
+  // The fabric efa-direct leaves that to the NIC; and a counter would cost it its fastest queue.
+  caps.resends_in_software =
+      facts.numbers_messages && std::string_view(info.fabric_attr->name) != "efa-direct";
   caps.device_memory = facts.reaches_devices && (info.caps & FI_HMEM) != 0;
   return caps;
 }

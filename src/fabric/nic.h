@@ -37,9 +37,10 @@ struct ProviderCaps {
   bool emulates_rdma = false;           ///< may do RDMA by the other side's CPU: ask the endpoint
   bool enforces_keys = false;           ///< a closed region is out of a peer's reach at once
   bool reports_events = false;          ///< by an event queue; without one it aborts the process
-  int gone_code = 0;              ///< provider's code for a peer that is no more; 0: it has none
-  bool numbers_messages = false;  ///< a peer must stay known, and no message to it may be lost
-  bool device_memory = false;     ///< FI_HMEM: CUDA memory can be registered as such
+  int gone_code = 0;                 ///< provider's code for a peer that is no more; 0: it has none
+  bool numbers_messages = false;     ///< a peer must stay known, and no message to it may be lost
+  bool resends_in_software = false;  ///< what a receiver had no room for, and only while called
+  bool device_memory = false;        ///< FI_HMEM: CUDA memory can be registered as such
 };
 
 /// One NIC of the chosen provider.

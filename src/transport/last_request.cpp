@@ -21,7 +21,10 @@ constexpr std::int64_t kPatienceMs = 5000;
 // back from the peer until then. Its completion does not tell, nor do messages that nobody waits
 // for have one: so what nobody else will call us for is not done before all of them are there.
 bool Engine::is_needed() {
-  if (outstanding_ != 0) return false;
+  if (outstanding_ != 0) {
+    needed_since_ms_ = 0;  // there will be calls
+    return false;
+  }
   std::uint32_t unfinished = 0;
   for (std::uint32_t rail = 0; rail < rails_.size(); ++rail) {
     if (!rails_[rail]->all_messages_finished()) unfinished |= 1u << rail;
@@ -32,7 +35,11 @@ bool Engine::is_needed() {
   }
   const std::int64_t now = now_ms();
   if (needed_since_ms_ == 0) needed_since_ms_ = now;
-  if (now - needed_since_ms_ > kPatienceMs) return false;
+  if (now - needed_since_ms_ > kPatienceMs) {
+    needed_since_ms_ = 0;
+    for (const auto& rail : rails_) rail->await_no_messages();
+    return false;
+  }
   poll(unfinished);
   return true;
 }

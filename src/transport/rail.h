@@ -124,6 +124,8 @@ class Rail {
   /// by itself what a receiver had no room for, but only while it is called; and it keeps back all
   /// later messages until then.
   [[nodiscard]] bool all_messages_finished();
+  /// Counts as finished what has been posted so far: it is not worth more waiting.
+  void await_no_messages();
 
   /// Whether so many control messages to this peer wait that no new receive should be announced.
   [[nodiscard]] bool control_backlog(fi_addr_t to) const;
@@ -293,6 +295,8 @@ class Rail {
   std::uint64_t polls_ = 0;
   std::uint64_t messages_ = 0;       // posted in all, injected ones included
   std::uint64_t open_messages_ = 0;  // of these, whose completion is to come
+  std::uint64_t given_up_ = 0;       // of the open ones, at most
+  std::uint64_t uncounted_ = 0;      // of all, that no counter will tell of any more
   bool injected_ = false;            // some may not have arrived, and no completion will tell
   Op* waiting_ = nullptr;
   std::uint64_t ops_due_ = kNever;  // the poll that tries one of these again

@@ -194,7 +194,14 @@ const std::vector<Variant> kLimits = {
     {"LibfabricOffersFewer",
      [](FakeRoot& root) { root.libfabric = "version 1.22\nnic a\nnic b\nnic a\ngpu a\nend\n"; },
      "efa.libfabric", kWarning, "offers 2 of 8 EFA NICs"},
-    {"NvLinkDown", [](FakeRoot& root) { root.nvml = "gpu 0 18 18 0\ngpu 1 18 17 0\n"; },
+    {"NvLinkDown",
+     [](FakeRoot& root) {
+       root.write("/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
+       root.write("/sys/bus/pci/devices/0000:01:00.0/device", "0x22a3\n");
+       root.write("/sys/bus/pci/devices/0000:01:00.0/class", "0x068000\n");
+       root.write("/proc/1/comm", "tini\n");
+       root.nvml = "gpu 0 18 18 0\ngpu 1 18 17 0\n";
+     },
      "gpu.nvlink", kWarning, "GPU 1 has 17 of 18 links"},
     {"NvLinkErrors", [](FakeRoot& root) { root.nvml = "gpu 0 18 18 0\ngpu 1 18 18 41\n"; },
      "gpu.nvlink", kWarning, "GPU 1 counts 41 errors"},

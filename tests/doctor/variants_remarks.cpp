@@ -40,8 +40,11 @@ const std::vector<Variant> kRemarks = {
      "efa.resources", kInfo, "rdmap81s0 reg_mr_err 17"},
     {"QueuePairsInUse", [](FakeRoot& root) { root.rdma_resources = rdma_answer("rdmap80s0", 12); },
      "efa.queue-pairs", kOk, "at most 12 of 256 queue pairs and 1000 memory regions"},
+    {"CardsWithoutBridge",
+     [](FakeRoot& root) { root.nvml = "gpu 0 4 4 0\ngpu 1 4 4 0\ngpu 2 4 0 0\n"; }, "gpu.nvlink",
+     kOk, "4 active links"},
     {"NvLinksUp", [](FakeRoot& root) { root.nvml = "gpu 0 18 18 0\ngpu 1 18 18 0\n"; },
-     "gpu.nvlink", kOk, "18 active links on each GPU, no errors"},
+     "gpu.nvlink", kOk, "18 active links on each GPU that has any"},
     {"QueuePairsOfAnotherDevice",
      [](FakeRoot& root) {
        root.rdma_resources = rdma_answer("mlx5_0", 4000) + rdma_answer("rdmap80s0", 1);

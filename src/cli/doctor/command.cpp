@@ -54,6 +54,9 @@ std::map<std::string, std::string, std::less<>> environment_for(const CommandLin
 
 int run(CommandLine& line) {
   line.options.system = System::below(line.root, environment_for(line));
+  // A library answers for the environment of this very process.
+  const bool own = line.variables.empty() && line.environment_file.empty();
+  if (!own) line.options.system.libfabric = {};
   line.options.colour =
       ::isatty(STDOUT_FILENO) != 0 && !line.options.system.variable("NO_COLOR").has_value();
   const int code = run_doctor(line.options, std::cout);

@@ -206,25 +206,30 @@ Findings check_fabric_manager(const Survey& survey) {
                 "systemctl enable --now nvidia-fabricmanager (of the driver's exact version).");
 }
 
+// Where there are NVSwitches every link of every GPU leads to one. Elsewhere some may lead nowhere.
 Findings check_nvlinks(const Survey& survey) {
+  const auto& functions = survey.hardware.functions;
+  const bool switches = std::any_of(functions.begin(), functions.end(),
+                                    [](const PciFunction& one) { return one.is_nvswitch(); });
   std::vector<std::string> bad;
-  unsigned most = 0;
-  for (const NvLinks& one : survey.hardware.nvlinks) most = std::max(most, one.active);
+  unsigned least = 0;
   for (const NvLinks& one : survey.hardware.nvlinks) {
-    if (one.active < most) {
-      bad.push_back(fmt::format("GPU {} has {} of {} links", one.gpu, one.active, most));
+    if (!switches && one.active == 0) continue;
+    least = least == 0 ? one.active : std::min(least, one.active);
+    if (switches && one.active < one.links) {
+      bad.push_back(fmt::format("GPU {} has {} of {} links", one.gpu, one.active, one.links));
     } else if (one.errors != 0) {
       bad.push_back(fmt::format("GPU {} counts {}", one.gpu, counted(one.errors, "error")));
     }
   }
-  if (survey.hardware.nvlinks.empty()) return {};
+  if (bad.empty() && least == 0) return {};
   if (bad.empty())
-    return fine(fmt::format("NVLink: {} on each GPU, no errors", counted(most, "active link")));
-  return warning(
-      fmt::format("NVLink: {}", list_of(bad)),
-      "Collectives wait for the slowest link; a GPU without any uses the network.",
-      "See nvidia-smi nvlink -s and -e, and the Xids in the kernel log. Reset the GPU, or "
-      "have the instance replaced.");
+    return fine(fmt::format("NVLink: {} on each GPU that has any, no replays or recoveries",
+                            counted(least, "active link")));
+  return warning(fmt::format("NVLink: {}", list_of(bad)),
+                 "Collectives wait for the slowest link; a GPU without any uses the network.",
+                 "See nvidia-smi nvlink -s and -e, and the Xids in the kernel log. Reset the GPU, "
+                 "or have the instance replaced.");
 }
 
 Findings check_gpu_memory(const Survey& survey) {

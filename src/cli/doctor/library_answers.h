@@ -25,7 +25,7 @@ struct NvLinks {
   unsigned gpu = 0;
   unsigned links = 0;
   unsigned active = 0;
-  std::uint64_t errors = 0;  ///< of replays, recoveries and checksums, since the driver was loaded
+  std::uint64_t errors = 0;  ///< replays and recoveries since the driver was loaded
 };
 
 /// Opens libfabric as the plugin would, and asks it. In a child: its providers abort() for some

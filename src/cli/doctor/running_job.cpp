@@ -102,6 +102,7 @@ System system_of(const System& system, int pid) {
   System job = system;
   std::string text = system.read(folder + "/environ").value_or("");
   job.environment = environment_from(split(text, '\0'));
+  job.libfabric = {};  // it would answer for this shell's environment and libraries
   // The kernel's link to the root of the process leads into its container; no path does.
   const std::string root = system.root + folder + "/root";
   std::error_code error;
