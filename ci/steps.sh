@@ -39,8 +39,8 @@ count() {
 }
 
 # Runs the tests that failed in step $1 once more, with ctest and its arguments as $2...: fails if one
-# fails again, if they are many, or if ctest itself failed. What a busy machine upsets once must not stop everybody's work, but
-# it may as well be a rare bug: it is kept, with its output, for the end.
+# fails again, if they are many, or if ctest itself failed. What a busy machine upsets once must not stop
+# everybody's work, but it may as well be a rare bug: it is kept, with its output, for the end.
 second_try() {
   local name=$1 failures
   shift

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright the fabrail authors
-# fabrail_fmt: fmt for programs. They carry it, as its library's name changes from one Debian to the next. Compiled in
-# every file it took a third of the time of a build; where this version of fmt allows it is compiled once.
+# fabrail_fmt: fmt for programs. They carry it, as its library's name changes from one Debian to the next. In every
+# file that prints it would take seconds to compile; where this version of fmt allows it is compiled once.
 find_package(fmt REQUIRED)
 add_library(fabrail_fmt INTERFACE)
 

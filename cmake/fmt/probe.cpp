@@ -7,7 +7,6 @@
 
 #include <iostream>
 #include <string>
-#include <vector>
 
 int main(int argc, char** argv) {
   const std::string text =

@@ -225,11 +225,11 @@ class Engine {
   void drop_offers(RecvComm& comm) REQUIRES(mutex_);
   void check_unfetched(SendComm& comm) REQUIRES(mutex_);
   void keep_pulling(Comm& comm) REQUIRES(mutex_);
-  // last_request.cpp: before nothing is left that NCCL would call us for
-  bool is_needed() REQUIRES(mutex_);
-
   bool owes_news(const Comm& comm) REQUIRES(mutex_);
   bool keeps_news(Comm& comm) REQUIRES(mutex_);
+
+  // last_request.cpp: before nothing is left that NCCL would call us for
+  bool is_needed() REQUIRES(mutex_);
 
   // device.cpp: GPU memory
   /// Whether the payload of a send is where the CPU must not look.

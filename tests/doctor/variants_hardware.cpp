@@ -12,6 +12,11 @@ namespace fabrail::doctor {
 
 namespace {
 
+void add_nvswitch(const FakeRoot& root) {
+  root.write("/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
+  root.write("/sys/bus/pci/devices/0000:01:00.0/class", "0x068000\n");
+}
+
 using enum Verdict;
 
 void set_limit(const FakeRoot& root, const char* row, const char* value) {
@@ -101,8 +106,7 @@ const std::vector<Variant> kHardware = {
     {"FabricManagerNotRunning",
      [](FakeRoot& root) {
        root.write("/proc/1/comm", "systemd\n");
-       root.write("/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
-       root.write("/sys/bus/pci/devices/0000:01:00.0/class", "0x068000\n");
+       add_nvswitch(root);
      },
      "gpu.fabric-manager", kBroken, "nvidia-fabricmanager"},
     {"ProprietaryDriverOnNewKernel",
@@ -196,10 +200,8 @@ const std::vector<Variant> kLimits = {
      "efa.libfabric", kWarning, "offers 2 of 8 EFA NICs"},
     {"NvLinkDown",
      [](FakeRoot& root) {
-       root.write("/sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
-       root.write("/sys/bus/pci/devices/0000:01:00.0/device", "0x22a3\n");
-       root.write("/sys/bus/pci/devices/0000:01:00.0/class", "0x068000\n");
-       root.write("/proc/1/comm", "tini\n");
+       root.write("/proc/1/comm", "tini\n");  // a container: not its fabric manager
+       add_nvswitch(root);
        root.nvml = "gpu 0 18 18 0\ngpu 1 18 17 0\n";
      },
      "gpu.nvlink", kWarning, "GPU 1 has 17 of 18 links"},

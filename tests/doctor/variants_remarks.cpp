@@ -10,6 +10,13 @@ namespace fabrail::doctor {
 
 namespace {
 
+/// So many NICs, as libfabric answers.
+std::string offer_of(int nics) {
+  std::string answer = "version 1.22\n";
+  for (int nic = 0; nic < nics; ++nic) answer += "nic a" + std::to_string(nic) + "\n";
+  return answer;
+}
+
 using enum Verdict;
 
 const std::vector<Variant> kRemarks = {
@@ -40,6 +47,11 @@ const std::vector<Variant> kRemarks = {
      "efa.resources", kInfo, "rdmap81s0 reg_mr_err 17"},
     {"QueuePairsInUse", [](FakeRoot& root) { root.rdma_resources = rdma_answer("rdmap80s0", 12); },
      "efa.queue-pairs", kOk, "at most 12 of 256 queue pairs and 1000 memory regions"},
+    {"LibfabricHasNicsForGpuMemory",
+     [](FakeRoot& root) { root.libfabric = offer_of(8) + "gpu a0\ngpu a1\nend\n"; },
+     "gdr.libfabric", kOk, "libfabric offers 2 EFA NICs for GPU memory"},
+    {"LibfabricHasNoneForGpuMemory", [](FakeRoot& root) { root.libfabric = offer_of(8) + "end\n"; },
+     "gdr.libfabric", kInfo, "no NIC for GPU memory"},
     {"CardsWithoutBridge",
      [](FakeRoot& root) { root.nvml = "gpu 0 4 4 0\ngpu 1 4 4 0\ngpu 2 4 0 0\n"; }, "gpu.nvlink",
      kOk, "4 active links"},
