@@ -46,7 +46,7 @@ void Engine::destroy(SendComm& comm) {
   if (comm.ops != 0 || comm.error) detach_ops(comm);
   drop_registrations(comm);
   peers_.drop(rails_, *comm.peer);
-  outstanding_ -= comm.outstanding;
+  unreturned_ -= comm.unreturned;
   senders_.take(comm.key);
 }
 
@@ -60,7 +60,7 @@ void Engine::destroy(RecvComm& comm) {
   if (comm.own_ops != 0 || (comm.pulling && comm.pulling->reads != 0)) detach_ops(comm);
   drop_registrations(comm);
   peers_.drop(rails_, *comm.peer);
-  outstanding_ -= comm.outstanding;
+  unreturned_ -= comm.unreturned;
   receivers_.take(comm.key);
 }
 

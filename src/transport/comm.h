@@ -70,6 +70,7 @@ struct Comm {
   RegionNames region_names;       ///< of registrations that the peer knows
   bool pulled = false;            ///< large messages are read by the receiver
   std::uint32_t outstanding = 0;  ///< requests that are not complete
+  std::uint32_t unreturned = 0;   ///< requests that NCCL has not got back, complete or not
   std::uint32_t idle_polls = 0;
   std::int64_t waiting_since_ms = 0;
   std::int64_t probed_ms = 0;

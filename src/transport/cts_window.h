@@ -23,8 +23,6 @@ namespace fabrail::transport {
 /// where it went.
 class CtsWindow {
  public:
-  static constexpr std::uint32_t kMaxEager = 16;
-
   enum class Insert : std::uint8_t { kTaken, kInvalid };
 
   /// Takes an announcement. kInvalid: outside the window, announced twice, or not of one mind with

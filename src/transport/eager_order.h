@@ -25,9 +25,9 @@ struct HeldEager {
 /// again for each new group of receives.
 class EagerOrder {
  public:
-  /// How far a message may overtake an earlier one. The sender has at most 16 that its peer has not
-  /// announced a receive for; those announced long ago can still be on their way.
-  static constexpr std::uint32_t kAhead = 64;
+  /// How far a message may overtake an earlier one. The sender has at most kMaxEager that its peer
+  /// has not announced a receive for; those announced long ago can still be on their way.
+  static constexpr std::uint32_t kAhead = 4 * kMaxEager;
 
   /// Whether this message is the next in order: then it needs no storage before it is looked at.
   [[nodiscard]] bool is_next(std::uint32_t sequence) const { return sequence == next_; }
@@ -60,7 +60,7 @@ class EagerOrder {
   std::array<std::optional<HeldEager>, kAhead> early_{};
   // A sender never has more than kMaxEager unmatched; twice that leaves room for those crossing its
   // news.
-  static constexpr std::uint32_t kMaxWaiting = 32;
+  static constexpr std::uint32_t kMaxWaiting = 2 * kMaxEager;
   std::array<HeldEager, kMaxWaiting> waiting_{};
   std::uint32_t waiting_count_ = 0;
   std::uint32_t next_ = 0;

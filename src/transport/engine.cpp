@@ -152,6 +152,7 @@ Result<bool> Engine::test_locked(Request& request, std::span<std::uint32_t> size
     return false;
   }
   if (keeps_news(comm) || is_needed()) return false;
+  return_request(comm);
   if (request.kind == RequestKind::kRecv) {
     release_group(static_cast<RecvComm&>(comm), static_cast<RecvSlot&>(request), sizes);
     return true;

@@ -126,13 +126,18 @@ class Engine {
   }
   void begin_request(Comm& comm) REQUIRES(mutex_) {
     ++comm.outstanding;
-    ++outstanding_;
+    ++comm.unreturned;
+    ++unreturned_;
     moved(comm);
   }
   void end_request(Comm& comm) REQUIRES(mutex_) {
     --comm.outstanding;
-    --outstanding_;
     moved(comm);
+  }
+  /// NCCL has it back.
+  void return_request(Comm& comm) REQUIRES(mutex_) {
+    --comm.unreturned;
+    --unreturned_;
   }
   /// Something of the peer arrived.
   void heard(Comm& comm) REQUIRES(mutex_) {
@@ -364,11 +369,11 @@ class Engine {
     ShortMessage message;
   };
   static constexpr std::size_t kMaxAnnouncements = 32;
-  // Fewer than the 8 that NCCL posts ahead, so that the sender does not run dry.
-  static constexpr std::size_t kLazyAnnouncements = 6;
+  // Fewer than the messages that may leave without one, so that no sender runs dry.
+  static constexpr std::size_t kLazyAnnouncements = kMaxEager / 2;
   // With so many waiting, a small message that goes to the same peer takes them along: then one
   // message does what would have taken a write and a message.
-  static constexpr std::size_t kWorthTakingAlong = kLazyAnnouncements - 1;
+  static constexpr std::size_t kWorthTakingAlong = 5;
   static constexpr std::uint32_t kTakeAlongBytes = 1024;
   // Up to here a message that would be pulled is sent instead: one trip for three.
   static constexpr std::uint32_t kSentNotPulledBytes = kHomeBytes;
@@ -377,7 +382,7 @@ class Engine {
   std::vector<Announcement> announcements_ GUARDED_BY(mutex_);
   bool announcements_due_ GUARDED_BY(mutex_) = false;
   std::uint32_t fruitless_tests_ GUARDED_BY(mutex_) = 0;
-  std::uint64_t outstanding_ GUARDED_BY(mutex_) = 0;     // requests of all communicators
+  std::uint64_t unreturned_ GUARDED_BY(mutex_) = 0;      // requests of all communicators
   std::int64_t needed_since_ms_ GUARDED_BY(mutex_) = 0;  // see is_needed(); 0: is not
   std::int64_t stalls_quiet_until_ms_ GUARDED_BY(mutex_) = 0;
   StateAnswers told_ GUARDED_BY(mutex_);

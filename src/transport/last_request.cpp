@@ -21,7 +21,7 @@ constexpr std::int64_t kPatienceMs = 5000;
 // back from the peer until then. Its completion does not tell, nor do messages that nobody waits
 // for have one: so what nobody else will call us for is not done before all of them are there.
 bool Engine::is_needed() {
-  if (outstanding_ != 0) {
+  if (unreturned_ > 1) {
     needed_since_ms_ = 0;  // there will be calls
     return false;
   }

@@ -22,6 +22,7 @@ constexpr std::uint8_t kProtocolVersion = 2;
 
 constexpr std::uint32_t kWindow = 256;    ///< receives that one communicator may have outstanding
 constexpr std::uint32_t kMaxGroup = 8;    ///< receives in one irecv
+constexpr std::uint32_t kMaxEager = 32;   ///< messages ahead of the announcement of their receive
 constexpr std::uint32_t kMaxRails = 32;   ///< rails of one device, and stripes of one message
 constexpr std::size_t kInlineBytes = 32;  ///< what EFA sends without reading memory: a CTS fits
 constexpr std::size_t kMaxAddressBytes = 64;

@@ -251,6 +251,17 @@ void Rail::post_receive(ReceiveBuffer& buffer) {
   idle_receives_ = &buffer;
 }
 
+void Rail::post_read_receives() {
+  ReceiveBuffer* list = read_;
+  read_ = nullptr;
+  read_receives_ = 0;
+  while (list != nullptr) {
+    ReceiveBuffer* next = list->next;
+    post_receive(*list);
+    list = next;
+  }
+}
+
 void Rail::retry_receives() {
   ReceiveBuffer* list = idle_receives_;
   idle_receives_ = nullptr;

@@ -154,6 +154,7 @@ class Rail {
       count(counters_->libfabric_polls);
       if (taken <= 0) {
         if (taken != -FI_EAGAIN) take_error(handler);
+        if (read_receives_ != 0) post_read_receives();
         return;
       }
       count(counters_->completions, static_cast<std::uint64_t>(taken));
@@ -168,6 +169,7 @@ class Rail {
   static constexpr std::uint32_t kPatience = 16;
   static constexpr int kMaxBatches = 4;  // then others get their turn at the engine
   static constexpr std::size_t kReceives = 256;
+  static constexpr std::uint32_t kReadReceives = 8;  // at most so many are not posted yet
   static constexpr std::size_t kBounces = 256;
   static constexpr std::size_t kMaxOps = 1024;
   static constexpr std::size_t kShortBacklog = 512;
@@ -197,6 +199,7 @@ class Rail {
   std::int64_t post(Op& op);
   std::int64_t inject(const WaitingShort& item);
   void post_receive(ReceiveBuffer& buffer);
+  void post_read_receives();
   std::int64_t retry(Op& op, Blocked& blocked);
   bool retry(WaitingShort& item, Blocked& blocked);
   void retry_shorts();
@@ -206,13 +209,21 @@ class Rail {
     return bounce_region_ ? bounce_region_->descriptor() : nullptr;
   }
 
+  // It is posted again when there is nothing better to do: somebody may be waiting for the answer
+  // to what it brought.
+  void keep_read(ReceiveBuffer& buffer) {
+    buffer.next = read_;
+    read_ = &buffer;
+    if (++read_receives_ == kReadReceives) post_read_receives();
+  }
+
   template <typename Handler>
   void dispatch(const fi_cq_data_entry& entry, Handler&& handler) {
     auto* context = static_cast<Context*>(entry.op_context);
     if ((entry.flags & FI_RECV) != 0) {
       auto& buffer = static_cast<ReceiveBuffer&>(*context);
       handler.message(std::span<const std::byte>(buffer.data, entry.len));
-      post_receive(buffer);
+      keep_read(buffer);
     } else if ((entry.flags & (FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA)) != 0) {
       // shm of libfabric 2.1 says only that there is data.
       // The context of an arrival means nothing: shm leaves a stale one there.
@@ -291,6 +302,8 @@ class Rail {
   std::vector<std::byte*> free_bounces_;
   Op* free_ops_ = nullptr;
   ReceiveBuffer* idle_receives_ = nullptr;  // could not be posted yet
+  ReceiveBuffer* read_ = nullptr;           // messages read, not posted again yet
+  std::uint32_t read_receives_ = 0;         // how many
   fi_addr_t self_ = FI_ADDR_NOTAVAIL;
   std::uint64_t polls_ = 0;
   std::uint64_t messages_ = 0;       // posted in all, injected ones included

@@ -226,8 +226,10 @@ bool Engine::takes_announcements(const SendComm& comm) {
 }
 
 // Puts the announcements that go to this peer into the front of `room`, as many as fit; returns
-// their bytes.
+// their bytes. A few that nobody waits for stay: each costs the peer time before it gets to the
+// message behind.
 std::size_t Engine::take_announcements(const SendComm& comm, std::span<std::byte> room) {
+  if (!announcements_due_ && announcements_.size() < kWorthTakingAlong) return 0;
   std::size_t used = 0;
   auto next = announcements_.begin();
   for (; next != announcements_.end() && same_path(comm, next->comm); ++next) {

@@ -62,7 +62,7 @@ TEST(CtsWindow, DoesNotLookBeyondTheHeadGroup) {
 
 TEST(CtsWindow, RefusesWhatCannotBe) {
   CtsWindow window;
-  EXPECT_EQ(window.insert(cts(kWindow + CtsWindow::kMaxEager, 1)), CtsWindow::Insert::kInvalid);
+  EXPECT_EQ(window.insert(cts(kWindow + kMaxEager, 1)), CtsWindow::Insert::kInvalid);
   EXPECT_EQ(window.insert(cts(~0u, 1)), CtsWindow::Insert::kInvalid);
   EXPECT_EQ(window.insert(cts(0, 1)), CtsWindow::Insert::kTaken);
   EXPECT_EQ(window.insert(cts(0, 1)), CtsWindow::Insert::kInvalid) << "announced twice";
@@ -70,7 +70,7 @@ TEST(CtsWindow, RefusesWhatCannotBe) {
 
 TEST(CtsWindow, LetsEagerMessagesGoOnlyWhileTheHeadIsUnknownAndFewAreUnderWay) {
   CtsWindow window;
-  for (std::uint32_t i = 0; i < CtsWindow::kMaxEager; ++i) {
+  for (std::uint32_t i = 0; i < kMaxEager; ++i) {
     ASSERT_TRUE(window.may_send_eager());
     window.note_eager(1, 8);
   }
