@@ -13,8 +13,10 @@
 #include <utility>
 
 #include "plugin/dump_signal.h"
+#include "plugin/fatal_settings.h"
 #include "src/base/job_rank.h"
 #include "src/base/version.h"
+#include "src/fabric/efa_device.h"
 
 namespace fabrail::plugin {
 
@@ -127,6 +129,7 @@ Status Instance::set_up() {
   facts_.libfabric_path = library_.path;
   facts_.libfabric_major = static_cast<int>(FI_MAJOR(library_.version));
   facts_.libfabric_minor = static_cast<int>(FI_MINOR(library_.version));
+  drop_fatal_settings();
   gpu_memory_.emplace(flush_wishes());
   const fabric::NicFilter filter{.provider = config_.provider,
                                  .fi_provider = config_.fi_provider,
@@ -141,6 +144,13 @@ Status Instance::set_up() {
   open_counters();
   open_state_page();
   return {};
+}
+
+void Instance::drop_fatal_settings() {
+  const fabric::MachineAnswers machine{.reads_by_rdma = fabric::efa_reads_by_rdma,
+                                       .fork_is_safe = fabric::fork_is_safe};
+  remove_fatal_settings(library_.version, machine, process_environment(), logger_);
+  if (std::getenv("FI_EFA_USE_DEVICE_RDMA") == nullptr) config_.device_rdma.clear();
 }
 
 void Instance::plan(topology::Machine machine) {

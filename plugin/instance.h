@@ -65,6 +65,8 @@ class Instance {
   void find_devices() REQUIRES(mutex_);
   Status set_up() REQUIRES(mutex_);
   void read_config() REQUIRES(mutex_);
+  /// Between the opening of libfabric, whose version matters, and its first look at variables.
+  void drop_fatal_settings() REQUIRES(mutex_);
   void plan(topology::Machine machine) REQUIRES(mutex_);
   void plan_gpu_memory() REQUIRES(mutex_);
   void decide_protocols() REQUIRES(mutex_);

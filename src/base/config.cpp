@@ -116,7 +116,8 @@ constexpr std::array kParams = {
           "libfabric's own filter; honoured where FABRAIL_PROVIDER is not set.", ""},
     Param{&Config::device_rdma, "FI_EFA_USE_DEVICE_RDMA",
           "libfabric's own switch. Before 1.22 libfabric does not say whether it reads by RDMA: "
-          "then this, or its default for the NIC's generation, decides.",
+          "then this, or its default for the NIC's generation, decides. Ignored where libfabric "
+          "would end the process for it (the NIC cannot).",
           ""},
     Param{&Config::nccl_net, "NCCL_NET",
           "If it names one of `fabrail`, `AWS Libfabric`, `Libfabric` or `OFI` (in any case), the "

@@ -2,6 +2,7 @@
 // Copyright the fabrail authors
 // libibverbs: names, fork state, what the device does not have, and what librdmacm wants to find
 // when it is loaded.
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -10,10 +11,21 @@
 #include "tests/sim/efa/abi/exports.h"
 #include "tests/sim/efa/core/shared_file.h"
 
-FR_SIM_EXPORT int ibv_fork_init() { return 0; }
+namespace {
+std::atomic<bool> fork_initialized{false};
+}
 
-/// Registered memory is not pinned here, so forking never hurts it.
-FR_SIM_EXPORT ibv_fork_status ibv_is_fork_initialized() { return IBV_FORK_UNNEEDED; }
+FR_SIM_EXPORT int ibv_fork_init() {
+  fork_initialized = true;
+  return 0;
+}
+
+/// Registered memory is not pinned here, so forking never hurts it. Programs that are to go the way
+/// that they would go on a kernel before 5.13 are told otherwise.
+FR_SIM_EXPORT ibv_fork_status ibv_is_fork_initialized() {
+  if (std::getenv("FABRAIL_SIM_OLD_KERNEL") == nullptr) return IBV_FORK_UNNEEDED;
+  return fork_initialized ? IBV_FORK_ENABLED : IBV_FORK_DISABLED;
+}
 
 FR_SIM_EXPORT const char* ibv_wc_status_str(ibv_wc_status status) {
   switch (status) {
