@@ -163,10 +163,17 @@ const std::vector<Variant> kLimits = {
      "limits.shm", kWarning, "64 MiB"},
     {"HugePagesWithFork",
      [](FakeRoot& root) {
+       root.write("/proc/sys/kernel/osrelease", "5.12.19-aws\n");
        root.environment["FI_EFA_USE_HUGE_PAGE"] = "1";
        root.environment["FI_EFA_FORK_SAFE"] = "1";
      },
      "limits.huge-pages", kBroken, "fork-safe"},
+    {"HugePagesWithForkOnNewKernel",
+     [](FakeRoot& root) {
+       root.environment["FI_EFA_USE_HUGE_PAGE"] = "1";
+       root.environment["FI_EFA_FORK_SAFE"] = "1";
+     },
+     "limits.huge-pages", kWarning, "no huge page is free"},
     {"HugePagesWithoutAny", [](FakeRoot& root) { root.environment["FI_EFA_USE_HUGE_PAGE"] = "1"; },
      "limits.huge-pages", kWarning, "no huge page is free"},
     {"SmallPod", [](FakeRoot& root) { root.write("/sys/fs/cgroup/memory.max", "8589934592\n"); },

@@ -112,6 +112,12 @@ bool fork_safe(const Survey& survey) {
   return survey.settings.is_on("FI_EFA_FORK_SAFE") || survey.settings.is_on("RDMAV_FORK_SAFE");
 }
 
+/// Whether registered memory needs nobody's help at fork(): since kernel 5.13.
+bool kernel_copies_on_fork(const Survey& survey) {
+  const auto& kernel = survey.hardware.kernel;
+  return !survey.is_image() && kernel && kernel->at_least(5, 13);
+}
+
 std::int64_t free_huge_pages(const Survey& survey) {
   std::int64_t pages = 0;
   const std::string folder = "/sys/kernel/mm/hugepages";
@@ -125,10 +131,11 @@ std::int64_t free_huge_pages(const Survey& survey) {
 Findings check_huge_pages(const Survey& survey) {
   if (!survey.settings.is_on("FI_EFA_USE_HUGE_PAGE")) return {};
   const std::string fact = survey.settings.shown("FI_EFA_USE_HUGE_PAGE");
-  if (fork_safe(survey)) {
+  if (fork_safe(survey) && !kernel_copies_on_fork(survey)) {
     return broken(fact + " together with a fork-safe setting",
-                  "Huge pages cannot be made safe for fork: libfabric calls abort() when both are "
-                  "asked for.",
+                  "Huge pages cannot be made safe for fork before kernel 5.13: libfabric calls "
+                  "abort() when both are asked for (fabrail then takes huge pages out of its "
+                  "process first).",
                   "Unset FI_EFA_USE_HUGE_PAGE.");
   }
   if (!survey.is_image() && free_huge_pages(survey) == 0) {
@@ -241,7 +248,8 @@ constexpr std::array kChecks = {
     Check{"limits.shm", "Is /dev/shm large enough?", check_shm,
           "Reads the size option of /dev/shm in /proc/self/mounts. Under 1 GiB is a warning."},
     Check{"limits.huge-pages", "Do huge pages fit the fork setting?", check_huge_pages,
-          "FI_EFA_USE_HUGE_PAGE=1 with FI_EFA_FORK_SAFE or RDMAV_FORK_SAFE makes libfabric abort; "
+          "FI_EFA_USE_HUGE_PAGE=1 with FI_EFA_FORK_SAFE or RDMAV_FORK_SAFE makes libfabric abort "
+          "on kernels before 5.13; "
           "without free pages in /sys/kernel/mm/hugepages allocations fail."},
     Check{"limits.memory", "Is the container's memory limit sensible?", check_memory,
           "Reads memory.max (or memory.limit_in_bytes) of the cgroup. Less than 4 GiB for each "

@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "src/cli/doctor/checks.h"
 #include "src/cli/doctor/text.h"
+#include "src/fabric/fatal_settings.h"
 
 namespace fabrail::doctor {
 
@@ -86,14 +89,32 @@ Verdict plugin_protocol(const Survey& survey, const std::string& value) {
   return slower ? Verdict::kWarning : Verdict::kInfo;
 }
 
-Verdict aborts_libfabric(const Survey& survey, const std::string&) {
-  const auto version = survey.software.libfabric_version();
-  return if_true(version && version->at_least(1, 22), Verdict::kBroken);
-}
-
 Verdict monitor(const Survey&, const std::string& value) {
   if (value == "memhooks") return Verdict::kWarning;
   return if_true(value == "disabled", Verdict::kInfo);
+}
+
+/// The rules by which the plugin itself goes. What the machine has to be asked is left to
+/// env.device-rdma and limits.huge-pages, which look at files.
+Findings check_fatal(const Survey& survey) {
+  const auto version = survey.software.libfabric_version();
+  if (!version || !survey.expects_efa()) return {};
+  const auto number = static_cast<std::uint32_t>(version->parts[0] << 16 | version->parts[1]);
+  const auto& values = survey.settings.values;
+  const auto get = [&values](const char* name) {
+    const auto found = values.find(name);
+    return found == values.end() ? nullptr : found->second.value.c_str();
+  };
+  Findings findings;
+  for (const auto& setting :
+       fabric::fatal_settings(number, get, {.fork_is_safe = [] { return std::optional(true); }})) {
+    findings.push_back({Verdict::kBroken, survey.settings.shown(setting.name),
+                        fmt::format("libfabric {} ends a process for it: {}. fabrail takes it out "
+                                    "of its process first; other plugins and programs die.",
+                                    version->text, setting.reason),
+                        "Unset it.", ""});
+  }
+  return findings;
 }
 
 bool has_slingshot(const Survey& survey) { return survey.system.exists("/sys/class/cxi"); }
@@ -171,15 +192,6 @@ constexpr std::array kRules = {
     ValueRule{"env.hmem", "FI_HMEM", hmem,
               "libfabric then knows no GPU memory and refuses to register it.",
               "Unset it, or add cuda.", "A list of memory kinds; all if unset."},
-    ValueRule{"env.mtu", "FI_EFA_MTU_SIZE", aborts_libfabric,
-              "libfabric 1.22 and later abort when they see it.", "Unset it.",
-              "Removed settings end the process instead of being ignored."},
-    ValueRule{"env.tx-iov", "FI_EFA_TX_IOV_LIMIT", aborts_libfabric,
-              "libfabric 1.22 and later abort when they see it.", "Unset it.",
-              "Removed settings end the process instead of being ignored."},
-    ValueRule{"env.rx-iov", "FI_EFA_RX_IOV_LIMIT", aborts_libfabric,
-              "libfabric 1.22 and later abort when they see it.", "Unset it.",
-              "Removed settings end the process instead of being ignored."},
     ValueRule{"env.mr-cache-monitor", "FI_MR_CACHE_MONITOR", monitor,
               "memhooks can deadlock with other libraries that watch memory (Open MPI, NCCL); "
               "disabled turns the registration cache off.",
@@ -231,6 +243,9 @@ Check check_of(const ValueRule& rule, Findings (*run)(const Survey&)) {
 template <std::size_t... kIndices>
 std::vector<Check> make_checks(std::index_sequence<kIndices...>) {
   std::vector<Check> checks{check_of(kRules[kIndices], run_rule<kIndices>)...};
+  checks.push_back({"env.fatal", "Does a setting make libfabric end the process?", check_fatal,
+                    "Variables that libfabric no longer has, and values that it does not take "
+                    "(docs/emulated-efa.md lists them): it calls abort() where others ignore."});
   checks.push_back({"env.slingshot", "Are Slingshot's settings there?", check_slingshot,
                     "Only where /sys/class/cxi exists: FI_MR_CACHE_MONITOR, "
                     "FI_CXI_DISABLE_HOST_REGISTER, FI_CXI_DEFAULT_CQ_SIZE."});
