@@ -14,10 +14,9 @@ namespace fabrail::topology {
 
 namespace {
 
-constexpr std::size_t kOldMaxChildren = 32;  // until 2.20
-constexpr std::size_t kMaxChildren = 128;    // from 2.21; 640 in the newest
-constexpr std::size_t kMaxElements = 256;    // from 2.21
-constexpr double kTolerance = 0.9;           // of a link, as in nccl_xml.cpp
+constexpr std::size_t kOldMaxChildren = 32;    // until 2.20
+constexpr std::size_t kNcclMaxChildren = 128;  // from 2.21; 640 in the newest
+constexpr std::size_t kNcclMaxElements = 256;  // from 2.21
 constexpr std::uint32_t kInventedDomain = 0xffff;
 
 constexpr std::array<std::string_view, 12> kKnownTags = {
@@ -69,10 +68,10 @@ class Linter {
 
   void check_elements() {
     for (const XmlElement& element : document_.elements) check(element);
-    if (document_.elements.size() > kMaxElements) {
+    if (document_.elements.size() > kNcclMaxElements) {
       add(Severity::kError, 0,
           std::to_string(document_.elements.size()) + " elements; NCCL from 2.21 takes " +
-              std::to_string(kMaxElements));
+              std::to_string(kNcclMaxElements));
     }
     check_hashes();
   }
@@ -111,10 +110,10 @@ class Linter {
           "NCCL reads only the first " + std::to_string(kNcclMaxAttributes) + " attributes");
     }
     if (element.children <= kOldMaxChildren) return;
-    const bool always = element.children > kMaxChildren;
+    const bool always = element.children > kNcclMaxChildren;
     add(always ? Severity::kError : Severity::kNote, element.line,
         std::to_string(element.children) + " elements within one; NCCL takes " +
-            std::to_string(always ? kMaxChildren : kOldMaxChildren) +
+            std::to_string(always ? kNcclMaxChildren : kOldMaxChildren) +
             (always ? " (640 in the newest versions)" : " until 2.20"));
   }
 
@@ -172,7 +171,7 @@ class Linter {
     const double link =
         number(pci.find("link_speed")) * (width > 0 ? width : 16) * kGbytesPerTransferAndLane;
     const double needed = static_cast<double>(net->speed_mbps) / 8000;
-    if (link <= 0 || link >= std::min(needed, net->gpu_gbytes_per_s) * kTolerance) return;
+    if (link <= 0 || link >= std::min(needed, net->gpu_gbytes_per_s) * kLinkTolerance) return;
     add(Severity::kWarning, pci.line,
         "the link of " + net->name + " holds it to " +
             std::to_string(static_cast<std::int64_t>(link * 16 + 1) / 2) + " of its " +

@@ -19,10 +19,6 @@ namespace {
 constexpr std::size_t kMaxChildren = 32;
 constexpr std::size_t kMaxElements = 128;
 
-// A link that is a little too narrow is NCCL's own rounding: 100 Gb/s are 12.5 GB/s to it, and 16
-// lanes of the third generation 12.
-constexpr double kTolerance = 0.9;
-
 struct Grade {
   const char* speed;
   double gbytes_per_s;  // NCCL's, for 16 lanes
@@ -135,7 +131,7 @@ class Writer {
   // The link that the device should have in NCCL's eyes; null if it has that already.
   [[nodiscard]] const Grade* grade_for(const NicGroup& group, int leader) const {
     const double has = nccl_link_gbytes_per_s(tree_.at(leader).link_gbytes_per_s);
-    const double needs = needed_gbytes_per_s(group) * kTolerance;
+    const double needs = needed_gbytes_per_s(group) * kLinkTolerance;
     if (has >= needs) return nullptr;
     // More than the GPUs can take would make NCCL count on what is not there. The half bridges the
     // difference between NCCL's round numbers and exact rates.

@@ -12,6 +12,10 @@
 
 namespace fabrail::topology {
 
+/// The part of a link's bandwidth from which on it counts as wide enough: what is missing is NCCL's
+/// own rounding (100 Gb/s are 12.5 GB/s to it, and 16 lanes of the third generation 12).
+constexpr double kLinkTolerance = 0.9;
+
 struct NcclXml {
   std::string text;    ///< empty if NCCL needs no file here
   std::string reason;  ///< why there is one, or none; one sentence

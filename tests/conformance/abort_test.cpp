@@ -14,14 +14,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kMessage = 1 << 20;
+constexpr size_t kAbortedBytes = 1 << 20;
 constexpr size_t kDepth = 8;
 
 // Sends until the plugin says that the peer is gone; anything but RemoteError is a failure.
 void send_until_refused(Net& net, Channel& channel) {
   Pair pair = connect_to_peer(net, channel);
   ASSERT_TRUE(pair);
-  Buffer memory(kMessage);
+  Buffer memory(kAbortedBytes);
   Mr mr(net, pair.send.get(), memory.bytes());
   fill_pattern(memory.bytes(), 56);
   std::vector<Pending> sends(kDepth);
@@ -46,7 +46,7 @@ std::vector<Pending> post_receives(const Net& net, const RecvComm& comm, const P
                                    const Mr& mr) {
   std::vector<Pending> receives(kDepth);
   for (size_t i = 0; i < kDepth; ++i) {
-    const Bytes part = memory.bytes().subspan(i * kMessage, kMessage);
+    const Bytes part = memory.bytes().subspan(i * kAbortedBytes, kAbortedBytes);
     receives[i] = post_recv(net, comm, {slice(part, mr)});
     EXPECT_TRUE(receives[i].posted());
   }
@@ -58,7 +58,7 @@ void run_some_traffic(const Net& net, const RecvComm& comm, const Pages& memory,
   auto receives = post_receives(net, comm, memory, mr);
   ASSERT_TRUE(finish(net, receives));
   for (size_t i = 0; i < kDepth; ++i) {
-    EXPECT_TRUE(has_pattern(memory.bytes().subspan(i * kMessage, kMessage), 56));
+    EXPECT_TRUE(has_pattern(memory.bytes().subspan(i * kAbortedBytes, kAbortedBytes), 56));
   }
   receives = post_receives(net, comm, memory, mr);
   for (int i = 0; i < 20; ++i) step(net, receives[0]);
@@ -77,7 +77,7 @@ TEST_P(AbortOrder, NothingReachesMemoryThatTheReceiverDeregistered) {
   Pair pair = connect_to_peer(net, peer.channel());
   Pair bystander = connect_loopback(net);
   ASSERT_TRUE(pair && bystander);
-  Pages memory(kDepth * kMessage);
+  Pages memory(kDepth * kAbortedBytes);
   Mr mr(net, pair.recv.get(), memory.bytes());
   run_some_traffic(net, pair.recv, memory, mr);
   EXPECT_EQ(mr.deregister(), NCCL_NET_SUCCESS);
@@ -98,7 +98,7 @@ TEST_P(AbortOrder, NothingReachesMemoryThatTheReceiverDeregistered) {
 void receive_until_refused(Net& net, Channel& channel) {
   Pair pair = connect_to_peer(net, channel);
   ASSERT_TRUE(pair);
-  Buffer memory(kMessage);
+  Buffer memory(kAbortedBytes);
   Mr mr(net, pair.recv.get(), memory.bytes());
   Result last = NCCL_NET_SUCCESS;
   for (int64_t expected = channel.hear(); last == NCCL_NET_SUCCESS; --expected) {
@@ -129,7 +129,7 @@ TEST_P(AbortOrder, NothingLeavesMemoryThatTheSenderDeregistered) {
   Pair pair = connect_to_peer(net, peer.channel());
   Pair bystander = connect_loopback(net);
   ASSERT_TRUE(pair && bystander);
-  Pages memory(kMessage);
+  Pages memory(kAbortedBytes);
   fill_pattern(memory.bytes(), 56);
   Mr mr(net, pair.send.get(), memory.bytes());
   peer.channel().tell(kDepth);
@@ -162,8 +162,8 @@ TEST(Abort, InOneProcessReceiverFirst) {
   Pair pair = connect_loopback(net);
   Pair bystander = connect_loopback(net);
   ASSERT_TRUE(pair && bystander);
-  Buffer from(kMessage);
-  Pages to(kDepth * kMessage);
+  Buffer from(kAbortedBytes);
+  Pages to(kDepth * kAbortedBytes);
   Mr from_mr(net, pair.send.get(), from.bytes());
   Mr to_mr(net, pair.recv.get(), to.bytes());
   auto receives = post_receives(net, pair.recv, to, to_mr);
@@ -197,8 +197,8 @@ TEST(Abort, ClosesWithRequestsOutstanding) {
   Pair bystander = connect_loopback(net);
   ASSERT_TRUE(bystander);
   for (const bool sender_first : {true, false}) {
-    Buffer from(kMessage);
-    Pages to(kDepth * kMessage);
+    Buffer from(kAbortedBytes);
+    Pages to(kDepth * kAbortedBytes);
     Pair pair = connect_loopback(net);
     ASSERT_TRUE(pair);
     Mr from_mr(net, pair.send.get(), from.bytes());

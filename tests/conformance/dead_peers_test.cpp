@@ -11,7 +11,7 @@
 namespace fabrail::conformance {
 namespace {
 
-constexpr size_t kMessage = 1 << 20;
+constexpr size_t kUnheardBytes = 1 << 20;
 constexpr size_t kPairs = 6;  // to one process: no rail stays unused
 
 std::vector<Pair> connect_pairs(const Net& net, Channel& channel, size_t count) {
@@ -35,7 +35,7 @@ const Role kVanish("vanish", vanish);
 // Told to, sends one large message on each of its communicators.
 void pour(Net& net, Channel& channel) {
   const auto pairs = connect_pairs(net, channel, kPairs);
-  Buffer memory(kMessage);
+  Buffer memory(kUnheardBytes);
   channel.hear();
   for (const Pair& pair : pairs) {
     ASSERT_TRUE(pair);
@@ -65,12 +65,12 @@ void outlive_a_peer(const Net& net, size_t count) {
 void expect_messages(const Net& net) {
   Peer peer(kPour, primary_abi());
   const auto pairs = connect_pairs(net, peer.channel(), kPairs);
-  Buffer memory(kPairs * kMessage);
+  Buffer memory(kPairs * kUnheardBytes);
   std::vector<Mr> mrs;
   std::vector<Pending> receives;
   for (size_t i = 0; i < kPairs; ++i) {
     ASSERT_TRUE(pairs[i]);
-    const Bytes part = memory.part(i * kMessage, kMessage);
+    const Bytes part = memory.part(i * kUnheardBytes, kUnheardBytes);
     mrs.emplace_back(net, pairs[i].recv.get(), part);
     receives.push_back(post_recv(net, pairs[i].recv, {slice(part, mrs[i])}));
     ASSERT_TRUE(receives[i].posted());

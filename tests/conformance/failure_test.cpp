@@ -19,18 +19,18 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kMessage = 1 << 20;
+constexpr size_t kFailingBytes = 1 << 20;
 
 // What a chattering peer may be told; anything else ends it.
 constexpr int64_t kDie = SIGKILL;
-constexpr int64_t kStop = SIGSTOP;
+constexpr int64_t kPause = SIGSTOP;
 
 // Sends and receives for ever, so that its end finds it in the middle of something: yet never in a
 // call, as shm of libfabric 1.17 holds a spin lock there that is in everybody's memory.
 void chatter(Net& net, Channel& channel) {
   Pair pair = connect_to_peer(net, channel);
   ASSERT_TRUE(pair);
-  Buffer memory(2 * kMessage);
+  Buffer memory(2 * kFailingBytes);
   Mr send_mr(net, pair.send.get(), memory.bytes());
   Mr recv_mr(net, pair.recv.get(), memory.bytes());
   Pending send;
@@ -39,13 +39,13 @@ void chatter(Net& net, Channel& channel) {
   while (!send.failed() && !recv.failed()) {
     if (channel.pending()) {
       const int64_t told = channel.hear();
-      if (told != kDie && told != kStop) return;
+      if (told != kDie && told != kPause) return;
       raise(static_cast<int>(told));
     }
     if (!send.in_flight())
-      send = try_isend(net, pair.send, slice(memory.part(0, kMessage), send_mr));
+      send = try_isend(net, pair.send, slice(memory.part(0, kFailingBytes), send_mr));
     if (!recv.in_flight()) {
-      recv = try_irecv(net, pair.recv, {slice(memory.part(kMessage, kMessage), recv_mr)});
+      recv = try_irecv(net, pair.recv, {slice(memory.part(kFailingBytes, kFailingBytes), recv_mr)});
     }
     step(net, send);
     step(net, recv);
@@ -65,7 +65,10 @@ const Role kKeepQuiet("keep_quiet", keep_quiet);
 /// A comm to a peer process and one message each way: what a survivor has in its hands.
 struct Survivor {
   Survivor(const Net& the_net, Peer& peer)
-      : net(the_net), pair(connect_to_peer(the_net, peer.channel())), out(kMessage), in(kMessage) {
+      : net(the_net),
+        pair(connect_to_peer(the_net, peer.channel())),
+        out(kFailingBytes),
+        in(kFailingBytes) {
     EXPECT_TRUE(pair);
     EXPECT_EQ(peer.channel().hear(), 0);
     out_mr.emplace(net, pair.send.get(), out.bytes());
@@ -234,7 +237,7 @@ TEST(PeerStopped, IsNoError) {
   Pair loopback = connect_loopback(open.net());
   ASSERT_TRUE(loopback);
   ASSERT_TRUE(survivor.exchanges());
-  peer.channel().tell(kStop);
+  peer.channel().tell(kPause);
   ASSERT_TRUE(peer.wait_stopped());
   poll_for(milliseconds(sized(4'000, 60'000)), [&] {
     survivor.advance_send();
@@ -273,7 +276,7 @@ TEST(PeerClosed, IsARemoteErrorForTheOtherSide) {
     Pair pair = connect_loopback(open.net());
     ASSERT_TRUE(pair);
     ASSERT_TRUE(works(open.net(), pair));
-    Buffer memory(kMessage);
+    Buffer memory(kFailingBytes);
     Mr mr(open.net(), receiver_closes ? pair.send.get() : pair.recv.get(), memory.bytes());
     EXPECT_EQ(receiver_closes ? pair.recv.close() : pair.send.close(), NCCL_NET_SUCCESS);
     Pending work;

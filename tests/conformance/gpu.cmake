@@ -31,10 +31,8 @@ function(fabrail_add_mutant name source expression environment)
     COMMAND sed -E ${expression} ${CMAKE_SOURCE_DIR}/${source} > ${mutant}
     COMMAND sh -c "! cmp -s ${CMAKE_SOURCE_DIR}/${source} ${mutant}"
     DEPENDS ${CMAKE_SOURCE_DIR}/${source} VERBATIM)
-  get_target_property(plugin_sources nccl-net-fabrail SOURCES)
-  list(TRANSFORM plugin_sources PREPEND ${CMAKE_SOURCE_DIR}/plugin/)
   # The linker takes the mutant's functions, and so never looks at the archive's own.
-  add_library(mutant_${name} MODULE ${mutant} ${plugin_sources})
+  add_library(mutant_${name} MODULE ${mutant} $<TARGET_OBJECTS:nccl-net-fabrail>)
   target_link_libraries(mutant_${name} PRIVATE fabrail_topology fabrail_transport fabrail_observe)
   fabrail_add_gpu_conformance(mutant.${name} 4 "${environment}" --abi 8 --memory device
     --plugin $<TARGET_FILE:mutant_${name}> "--gtest_filter=*.MovesEverySizeBothWays/*")

@@ -17,9 +17,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr size_t kMebibyte = 1 << 20;
-constexpr std::array<size_t, 12> kSizes = {0,    1,    8,     63,    128,    4095,
-                                           4096, 8193, 65536, 65537, 614400, kMebibyte};
+constexpr size_t kLargestBytes = 1 << 20;
+constexpr std::array<size_t, 12> kSizesBetween = {0,    1,    8,     63,    128,    4095,
+                                                  4096, 8193, 65536, 65537, 614400, kLargestBytes};
 
 class ProcessesEveryAbi : public EveryAbiTest {};
 
@@ -27,7 +27,7 @@ class ProcessesEveryAbi : public EveryAbiTest {};
 void echo(Net& net, Channel& channel) {
   Pair pair = connect_to_peer(net, channel);
   ASSERT_TRUE(pair);
-  Buffer memory(kMebibyte);
+  Buffer memory(kLargestBytes);
   Mr send_mr(net, pair.send.get(), memory.bytes());
   Mr recv_mr(net, pair.recv.get(), memory.bytes());
   for (int64_t left = channel.hear(); left > 0; --left) {
@@ -46,18 +46,18 @@ TEST_P(ProcessesEveryAbi, EchoEverySize) {
   Peer peer(kEcho, GetParam());
   Pair pair = connect_to_peer(net(), peer.channel());
   ASSERT_TRUE(pair);
-  Buffer out(kMebibyte);
-  Buffer in(kMebibyte);
+  Buffer out(kLargestBytes);
+  Buffer in(kLargestBytes);
   Mr out_mr(net(), pair.send.get(), out.bytes());
   Mr in_mr(net(), pair.recv.get(), in.bytes());
-  peer.channel().tell(std::ssize(kSizes));
-  for (const size_t size : kSizes) {
+  peer.channel().tell(std::ssize(kSizesBetween));
+  for (const size_t size : kSizesBetween) {
     fill_pattern(out.part(0, size), size);
     in.clear();
     ASSERT_TRUE(send_one(net(), pair.send, slice(out.part(0, size), out_mr)));
     ASSERT_EQ(receive_one(net(), pair.recv, slice(in.bytes(), in_mr)), static_cast<int>(size));
     ASSERT_TRUE(has_pattern(in.part(0, size), size));
-    ASSERT_TRUE(holds_only(in.part(size, kMebibyte - size), kUntouched)) << size;
+    ASSERT_TRUE(holds_only(in.part(size, kLargestBytes - size), kUntouched)) << size;
   }
   EXPECT_TRUE(in.intact());
   EXPECT_EQ(peer.channel().hear(), 0);
@@ -73,7 +73,7 @@ size_t soak_size(uint64_t number) {
 
 // Depth 8 each way at the same time; every message is compared.
 void soak(Net& net, const Pair& pair, uint64_t count) {
-  const StreamPlan plan{count, kMebibyte, soak_size};
+  const StreamPlan plan{count, kLargestBytes, soak_size};
   SendStream send(net, pair.send, plan);
   RecvStream recv(net, pair.recv, plan);
   run_streams(send, recv, Deadline(sized(3 * kPatience, 30 * kPatience)));
@@ -125,7 +125,7 @@ std::vector<DepartureCase> departures() {
     all.push_back({how, 8, 1, true});
     all.push_back({how, 8, 1, false});
     all.push_back({how, 2048, 6, false});
-    all.push_back({how, kMebibyte, 4, true});
+    all.push_back({how, kLargestBytes, 4, true});
     all.push_back({how, 100'000, 4, true});
   }
   return all;
@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(Sender, Departing, testing::ValuesIn(departures()), dep
 TEST(Processes, DeliverWhatWasDoneAfterClose) {
   OpenNet open(primary_abi());
   Net& net = open.net();
-  for (const size_t size : {size_t{1}, size_t{64}, size_t{4096}, size_t{65536}, kMebibyte}) {
+  for (const size_t size : {size_t{1}, size_t{64}, size_t{4096}, size_t{65536}, kLargestBytes}) {
     Pair pair = connect_loopback(net);
     ASSERT_TRUE(pair);
     Pages from(size);
@@ -230,7 +230,7 @@ TEST(Processes, DeliverWhatWasDoneAfterClose) {
 void receive_lazily(Net& net, Channel& channel) {
   Pair pair = connect_to_peer(net, channel);
   ASSERT_TRUE(pair);
-  Buffer memory(kMebibyte);
+  Buffer memory(kLargestBytes);
   Mr mr(net, pair.recv.get(), memory.bytes());
   for (uint64_t i = 0; i < 8; ++i) {
     Pending recv = post_recv(net, pair.recv, {slice(memory.bytes(), mr)});
@@ -254,7 +254,7 @@ TEST(Processes, ProgressWhenThePeerRarelyTests) {
   Peer peer(kReceiveLazily, primary_abi());
   Pair pair = connect_to_peer(net, peer.channel());
   ASSERT_TRUE(pair);
-  Buffer memory(kMebibyte);
+  Buffer memory(kLargestBytes);
   Mr mr(net, pair.send.get(), memory.bytes());
   for (uint64_t i = 0; i < 8; ++i) {
     fill_pattern(memory.bytes(), i);

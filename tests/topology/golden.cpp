@@ -38,7 +38,7 @@ const char* word(GpuDirect verdict) {
   return "?";
 }
 
-void describe(std::ostream& out, const NicGroup& group, const std::vector<Nic>& nics) {
+void write_group(std::ostream& out, const NicGroup& group, const std::vector<Nic>& nics) {
   out << "device " << group.name << "\n";
   out << "  speed " << group.speed_mbps << " Mb/s, latency " << group.latency_us << " us, guid "
       << std::hex << group.guid << std::dec << ", port " << group.port << ", rail " << group.rail_id
@@ -101,7 +101,7 @@ const std::vector<GoldenScene>& golden_scenes() {
 std::string describe(const Plan& plan, const std::vector<Nic>& nics) {
   std::ostringstream out;
   out << "instance " << plan.instance_name << "\n";
-  for (const NicGroup& group : plan.groups) describe(out, group, nics);
+  for (const NicGroup& group : plan.groups) write_group(out, group, nics);
   for (const std::size_t nic : plan.left_out) out << "left out " << nics[nic].name << "\n";
   for (const std::string& decision : plan.decisions) out << "decision: " << decision << "\n";
   return out.str();
