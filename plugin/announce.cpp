@@ -77,7 +77,7 @@ void Instance::learn_gpu_memory() {
     if (plan.paths.empty() && facts_.gpu.gpudirect) facts_.gpu.reason = reason_of(plan);
     facts_.gpu.gpudirect = facts_.gpu.gpudirect && !plan.paths.empty();
     facts_.gpu.dmabuf =
-        facts_.gpu.dmabuf && !plan.paths.empty() && plan.paths.front() != gpu::Path::kPeerMemory;
+        facts_.gpu.dmabuf && !plan.paths.empty() && gpu::takes_dmabuf(plan.paths.front());
   }
   if (!facts_.gpu.gpudirect) return;
   const gpu::FlushDecision& flush = gpu_plans_.front().flush;

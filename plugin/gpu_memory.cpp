@@ -36,8 +36,7 @@ std::optional<gpu::FlushChoice> parse_flush_choice(const std::string& text) {
 
 int pointer_support(const GpuMemoryPlan& plan) {
   if (plan.paths.empty()) return NCCL_NET_PTR_HOST;
-  const bool dmabuf = std::ranges::any_of(
-      plan.paths, [](gpu::Path path) { return path != gpu::Path::kPeerMemory; });
+  const bool dmabuf = std::ranges::any_of(plan.paths, gpu::takes_dmabuf);
   return NCCL_NET_PTR_HOST | NCCL_NET_PTR_CUDA | (dmabuf ? NCCL_NET_PTR_DMABUF : 0);
 }
 
@@ -108,13 +107,14 @@ gpu::ProbeFailures GpuMemory::probe(const fabric::Endpoint& endpoint) {
   if (!probe_)
     probe_.emplace(gpu::ProbeBuffer::open(*driver_, driver_->current_device().value_or(0)));
   if (!probe_->ok()) {
-    const std::string why(probe_->error().text());
-    return {why, why, why};
+    gpu::ProbeFailures failures;
+    failures.fill(std::string(probe_->error().text()));
+    return failures;
   }
   const fabric::DeviceProbes probes =
       fabric::probe_device_memory(endpoint, probe_memory(probe_->value()), kProbeKey);
   return {failure_of(probes.dmabuf), failure_of(probes.peer_memory),
-          failure_of(probes.dmabuf_as_host)};
+          failure_of(probes.dmabuf_as_host), failure_of(probes.peer_memory_as_host)};
 }
 
 GpuMemory::NicReport GpuMemory::examine(const fabric::Library& library, const fabric::Nic& nic) {
@@ -128,7 +128,7 @@ GpuMemory::NicReport GpuMemory::examine(const fabric::Library& library, const fa
   if (!endpoint.ok()) {
     const gpu::Verdict broken{
         .yes = false, .reason = std::string(endpoint.error().text()), .remedy = ""};
-    report.decision = gpu::decide_path({broken, broken, broken}, {});
+    report.decision = gpu::decide_path(gpu::same_verdict(broken), {});
     return report;
   }
   inputs.native_read = endpoint.value().reads_natively();

@@ -15,9 +15,19 @@ enum class Path : unsigned char {
   kDmabuf,        ///< as CUDA memory (FI_HMEM), by dma-buf
   kPeerMemory,    ///< as CUDA memory (FI_HMEM), by address: a kernel module asks NVIDIA's driver
   kDmabufAsHost,  ///< by dma-buf, as if it were host memory: libfabric needs no CUDA
-  kNone,          ///< not at all: NCCL copies through host memory
+  kPeerMemoryAsHost,  ///< by address, as if it were host memory
+  kNone,              ///< not at all: NCCL copies through host memory
 };
-constexpr std::array kPaths = {Path::kDmabuf, Path::kPeerMemory, Path::kDmabufAsHost};
+constexpr std::array kPaths = {Path::kDmabuf, Path::kPeerMemory, Path::kDmabufAsHost,
+                               Path::kPeerMemoryAsHost};
+
+constexpr bool takes_dmabuf(Path path) {
+  return path == Path::kDmabuf || path == Path::kDmabufAsHost;
+}
+/// libfabric takes it for host memory.
+constexpr bool poses_as_host(Path path) {
+  return path == Path::kDmabufAsHost || path == Path::kPeerMemoryAsHost;
+}
 
 /// What the choice depends on.
 struct PathInputs {
@@ -66,7 +76,10 @@ Verdicts judge_paths(const PathInputs& inputs);
 /// The first path that is possible and whose trial did not fail.
 PathDecision decide_path(Verdicts verdicts, const ProbeFailures& failures);
 
-/// "dma-buf", "peer memory", "dma-buf as host memory", "none".
+/// The same verdict on every path.
+Verdicts same_verdict(const Verdict& verdict);
+
+/// "dma-buf", "peer memory", "dma-buf as host memory", "peer memory as host memory", "none".
 const char* path_name(Path path);
 
 }  // namespace fabrail::gpu

@@ -81,11 +81,13 @@ TEST(Paths, NameTheModuleThatGivesPeerMemory) {
 
 TEST(Paths, TellTheReasonAndRemedyOfEachWhenNoneIsLeft) {
   const PathDecision decision =
-      decide_path(judge_paths(good_inputs()), {"Bad address", "Bad address", "No such device"});
+      decide_path(judge_paths(good_inputs()),
+                  {"Bad address", "Bad address", "No such device", "Operation not permitted"});
   EXPECT_EQ(decision.path, Path::kNone);
   const std::string text = decision.explanation();
   for (const char* part : {"none; dma-buf: ", "; peer memory: ", "; dma-buf as host memory: ",
-                           "No such device", "efa_nv_peermem"}) {
+                           "; peer memory as host memory: ", "No such device",
+                           "Operation not permitted", "efa_nv_peermem"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
   }
 }
