@@ -15,7 +15,8 @@ namespace {
 // Without the word that the decision's value says.
 std::string reason_of(const GpuMemoryPlan& plan) {
   const std::string& text = plan.explanation;
-  return text.starts_with("none: ") || text.starts_with("none; ") ? text.substr(6) : text;
+  return text.starts_with("none: ") || text.starts_with("none; ") ? text.substr(6)
+                                                                  : text + plan.others;
 }
 
 std::string devices_text(std::size_t first, std::size_t last) {

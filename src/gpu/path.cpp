@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace fabrail::gpu {
 
@@ -121,9 +122,25 @@ const char* remedy_of_failure(Path path) {
              : "install AWS's EFA driver, and load efa_nv_peermem where there is one";
 }
 
-std::string sentence(const char* subject, const Verdict& verdict) {
-  std::string text = std::string(subject) + ": " + verdict.reason;
+std::string sentence(const std::string& subject, const Verdict& verdict) {
+  std::string text = subject + ": " + verdict.reason;
   return verdict.remedy.empty() ? text : text + " (" + verdict.remedy + ")";
+}
+
+// What has the same reason, once; NCCL cuts its lines at 1024 bytes.
+std::vector<std::pair<std::string, Verdict>> grouped(const Verdicts& verdicts, Path without) {
+  std::vector<std::pair<std::string, Verdict>> groups;
+  for (std::size_t i = 0; i < kPaths.size(); ++i) {
+    if (kPaths[i] == without) continue;
+    const auto known = std::ranges::find_if(
+        groups, [&](const auto& group) { return group.second == verdicts[i]; });
+    if (known == groups.end()) {
+      groups.emplace_back(path_name(kPaths[i]), verdicts[i]);
+    } else {
+      known->first += std::string(" and ") + path_name(kPaths[i]);
+    }
+  }
+  return groups;
 }
 
 }  // namespace
@@ -156,6 +173,13 @@ Verdicts same_verdict(const Verdict& verdict) {
   return verdicts;
 }
 
+Verdicts both(Verdicts first, const Verdicts& second) {
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (first[i].yes) first[i] = second[i];
+  }
+  return first;
+}
+
 PathDecision decide_path(Verdicts verdicts, const ProbeFailures& failures) {
   PathDecision decision;
   decision.verdicts = std::move(verdicts);
@@ -176,8 +200,16 @@ std::string PathDecision::explanation() const {
       verdicts, [&](const Verdict& verdict) { return verdict.reason == verdicts[0].reason; });
   if (same) return sentence("none", verdicts[0]);
   std::string text = "none";
-  for (std::size_t i = 0; i < kPaths.size(); ++i)
-    text += "; " + sentence(path_name(kPaths[i]), verdicts[i]);
+  for (const auto& [names, verdict] : grouped(verdicts, path))
+    text += "; " + sentence(names, verdict);
+  return text;
+}
+
+std::string PathDecision::others() const {
+  if (path == Path::kNone) return {};
+  std::string text;
+  for (const auto& [names, verdict] : grouped(verdicts, path))
+    text += (verdict.yes ? "; or " : "; not ") + sentence(names, verdict);
   return text;
 }
 

@@ -54,6 +54,8 @@ struct Verdict {
   bool yes = false;
   std::string reason;
   std::string remedy;
+
+  friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
 /// What a registration that was tried came to: nothing if it worked, else why not.
@@ -68,6 +70,9 @@ struct PathDecision {
 
   /// One or more sentences: the path and its reason, or why there is none and what to do.
   [[nodiscard]] std::string explanation() const;
+  /// What follows it where a path was taken: "; not dma-buf: why; or peer memory: why", of all that
+  /// were not.
+  [[nodiscard]] std::string others() const;
 };
 
 /// Judges each path by what is known. What is possible must be tried before it is promised.
@@ -78,6 +83,9 @@ PathDecision decide_path(Verdicts verdicts, const ProbeFailures& failures);
 
 /// The same verdict on every path.
 Verdicts same_verdict(const Verdict& verdict);
+
+/// Of two NICs for one device: yes where both say so.
+Verdicts both(Verdicts first, const Verdicts& second);
 
 /// "dma-buf", "peer memory", "dma-buf as host memory", "peer memory as host memory", "none".
 const char* path_name(Path path);
