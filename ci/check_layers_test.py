@@ -76,6 +76,13 @@ class CheckLayers(unittest.TestCase):
         self.assert_found({"plugin/instance.cpp": "void f() { raise(6); }\n"}, "plugin/instance.cpp:1")
         self.assert_accepted({"plugin/last_resort.cpp": "void f() { raise(6); }\n"})
 
+    def test_finds_fences_outside_of_their_file(self):
+        for fence in ("std::atomic_thread_fence(o)", "_mm_sfence()", "__sync_synchronize()", 'asm volatile("dmb ish")',
+                      '__asm__("")'):
+            with self.subTest(fence):
+                self.assert_found({"src/gpu/a.cpp": f"void f() {{ {fence}; }}\n"}, "src/gpu/a.cpp:1")
+                self.assert_accepted({"src/transport/fences.h": f"inline void f() {{ {fence}; }}\n"})
+
     def test_ignores_comments_and_strings(self):
         self.assert_accepted({"src/base/a.cpp": '// abort()\n/* exit(1)\n getenv */ auto s = "exit(1) \\" abort()";\n'})
 

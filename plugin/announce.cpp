@@ -15,7 +15,8 @@ namespace {
 // Without the word that the decision's value says.
 std::string reason_of(const GpuMemoryPlan& plan) {
   const std::string& text = plan.explanation;
-  return text.starts_with("none: ") || text.starts_with("none; ") ? text.substr(6) : text;
+  return text.starts_with("none: ") || text.starts_with("none; ") ? text.substr(6)
+                                                                  : text + plan.others;
 }
 
 std::string devices_text(std::size_t first, std::size_t last) {
@@ -77,7 +78,7 @@ void Instance::learn_gpu_memory() {
     if (plan.paths.empty() && facts_.gpu.gpudirect) facts_.gpu.reason = reason_of(plan);
     facts_.gpu.gpudirect = facts_.gpu.gpudirect && !plan.paths.empty();
     facts_.gpu.dmabuf =
-        facts_.gpu.dmabuf && !plan.paths.empty() && plan.paths.front() != gpu::Path::kPeerMemory;
+        facts_.gpu.dmabuf && !plan.paths.empty() && gpu::takes_dmabuf(plan.paths.front());
   }
   if (!facts_.gpu.gpudirect) return;
   const gpu::FlushDecision& flush = gpu_plans_.front().flush;

@@ -20,10 +20,6 @@ gpu::ProbeFailure failure_of(const Status& probed) {
   return std::string(probed.error().text());
 }
 
-bool works(const gpu::PathDecision& decision, std::size_t path) {
-  return decision.verdicts[path].yes;
-}
-
 }  // namespace
 
 std::optional<gpu::FlushChoice> parse_flush_choice(const std::string& text) {
@@ -36,8 +32,7 @@ std::optional<gpu::FlushChoice> parse_flush_choice(const std::string& text) {
 
 int pointer_support(const GpuMemoryPlan& plan) {
   if (plan.paths.empty()) return NCCL_NET_PTR_HOST;
-  const bool dmabuf = std::ranges::any_of(
-      plan.paths, [](gpu::Path path) { return path != gpu::Path::kPeerMemory; });
+  const bool dmabuf = std::ranges::any_of(plan.paths, gpu::takes_dmabuf);
   return NCCL_NET_PTR_HOST | NCCL_NET_PTR_CUDA | (dmabuf ? NCCL_NET_PTR_DMABUF : 0);
 }
 
@@ -108,37 +103,37 @@ gpu::ProbeFailures GpuMemory::probe(const fabric::Endpoint& endpoint) {
   if (!probe_)
     probe_.emplace(gpu::ProbeBuffer::open(*driver_, driver_->current_device().value_or(0)));
   if (!probe_->ok()) {
-    const std::string why(probe_->error().text());
-    return {why, why, why};
+    gpu::ProbeFailures failures;
+    failures.fill(std::string(probe_->error().text()));
+    return failures;
   }
   const fabric::DeviceProbes probes =
       fabric::probe_device_memory(endpoint, probe_memory(probe_->value()), kProbeKey);
   return {failure_of(probes.dmabuf), failure_of(probes.peer_memory),
-          failure_of(probes.dmabuf_as_host)};
+          failure_of(probes.dmabuf_as_host), failure_of(probes.peer_memory_as_host)};
 }
 
 GpuMemory::NicReport GpuMemory::examine(const fabric::Library& library, const fabric::Nic& nic) {
   gpu::PathInputs inputs = inputs_for(library, nic);
   // What no NIC could change needs no look at one.
-  gpu::Verdicts verdicts = gpu::judge_paths(inputs);
   NicReport report;
-  report.decision = gpu::decide_path(verdicts, {});
+  report.verdicts = gpu::judge_paths(inputs);
   if (!nic.device_memory_wanted || !driver_) return report;
   const auto endpoint = fabric::Endpoint::open(library, nic);
   if (!endpoint.ok()) {
     const gpu::Verdict broken{
         .yes = false, .reason = std::string(endpoint.error().text()), .remedy = ""};
-    report.decision = gpu::decide_path({broken, broken, broken}, {});
+    report.verdicts = gpu::same_verdict(broken);
     return report;
   }
   inputs.native_read = endpoint.value().reads_natively();
   inputs.native_write = endpoint.value().writes_natively();
   inputs.nic_moves_all = endpoint.value().promises().nic_moves_all;
-  verdicts = gpu::judge_paths(inputs);
+  gpu::Verdicts verdicts = gpu::judge_paths(inputs);
   const bool possible =
       std::ranges::any_of(verdicts, [](const gpu::Verdict& verdict) { return verdict.yes; });
   const gpu::ProbeFailures failures = possible ? probe(endpoint.value()) : gpu::ProbeFailures{};
-  report.decision = gpu::decide_path(verdicts, failures);
+  report.verdicts = gpu::decide_path(std::move(verdicts), failures).verdicts;
   report.reads = inputs.native_read;
   report.writes = inputs.native_write;
   report.keeps_128_bytes = endpoint.value().promises().keeps_128_bytes;
@@ -159,25 +154,24 @@ gpu::FlushDecision GpuMemory::decide_flush(bool native_read) const {
 GpuMemoryPlan GpuMemory::plan(const fabric::Library& library,
                               std::span<const fabric::Nic* const> nics) {
   GpuMemoryPlan plan;
-  std::array<bool, gpu::kPaths.size()> all{};
-  all.fill(true);
+  gpu::Verdicts verdicts = gpu::same_verdict({.yes = true, .reason = "", .remedy = ""});
   bool reads = true;
   std::vector<const fabric::Nic*> seen;
   for (const fabric::Nic* nic : nics) {
     if (std::ranges::find(seen, nic) != seen.end()) continue;
     seen.push_back(nic);
     const NicReport report = examine(library, *nic);
-    for (std::size_t path = 0; path < all.size(); ++path)
-      all[path] = all[path] && works(report.decision, path);
+    verdicts = gpu::both(std::move(verdicts), report.verdicts);
     reads = reads && report.reads;
     plan.writes = plan.writes && report.writes;
     plan.keeps_128_bytes = plan.keeps_128_bytes && report.keeps_128_bytes;
-    const bool worst = plan.explanation.empty() || report.decision.path == gpu::Path::kNone;
-    if (worst) plan.explanation = report.decision.explanation();
   }
-  for (std::size_t path = 0; path < all.size(); ++path) {
-    if (all[path]) plan.paths.push_back(gpu::kPaths[path]);
+  const gpu::PathDecision decision = gpu::decide_path(std::move(verdicts), {});
+  for (std::size_t path = 0; path < gpu::kPaths.size(); ++path) {
+    if (decision.verdicts[path].yes) plan.paths.push_back(gpu::kPaths[path]);
   }
+  plan.explanation = decision.explanation();
+  plan.others = decision.others();
   plan.can_be_mended = driver_ && facts_.gpudirect && reads;
   if (plan.paths.empty()) return plan;
   plan.flush = decide_flush(reads);
@@ -186,6 +180,7 @@ GpuMemoryPlan GpuMemory::plan(const fabric::Library& library,
   if (plan.flush.sound) return plan;
   plan.force_flush = false;
   plan.explanation = plan.flush.reason;
+  plan.others.clear();
   plan.paths.clear();
   return plan;
 }

@@ -26,6 +26,7 @@ struct GpuMemoryPlan {
   gpu::FlushDecision flush;
   bool force_flush = false;     ///< NCCL is to ask for it on every GPU, as the user chose a method
   std::string explanation;      ///< the path and why, or why there is none and what to do
+  std::string others;           ///< what follows it: which paths were not taken, and why
   bool can_be_mended = false;   ///< GPU and NIC could do better than they do here
   bool writes = true;           ///< every NIC writes to peers' memory by itself
   bool keeps_128_bytes = true;  ///< every NIC keeps aligned 128 bytes of a write whole
@@ -74,7 +75,7 @@ class GpuMemory {
   };
   /// What one NIC can do.
   struct NicReport {
-    gpu::PathDecision decision;
+    gpu::Verdicts verdicts;
     bool reads = false;
     bool writes = false;
     bool keeps_128_bytes = false;

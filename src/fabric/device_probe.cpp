@@ -29,7 +29,8 @@ DeviceProbes probe_device_memory(const Endpoint& endpoint, const ProbeMemory& me
   const DeviceRange as_cuda{.bytes = memory.bytes, .cuda_device = memory.cuda_device, .dmabuf = {}};
   return {.dmabuf = try_dmabuf(endpoint, memory, as_cuda, key),
           .peer_memory = try_range(endpoint, as_cuda, key),
-          .dmabuf_as_host = try_dmabuf(endpoint, memory, as_host, key)};
+          .dmabuf_as_host = try_dmabuf(endpoint, memory, as_host, key),
+          .peer_memory_as_host = try_range(endpoint, as_host, key)};
 }
 
 }  // namespace fabrail::fabric

@@ -25,6 +25,7 @@ struct DeviceProbes {
   Status dmabuf;
   Status peer_memory;
   Status dmabuf_as_host;
+  Status peer_memory_as_host;
 };
 
 /// Registers the memory each way, and closes it again.

@@ -67,10 +67,6 @@ std::optional<Error> objection(const Endpoint& endpoint, const DeviceRange& rang
     return make_error(Code::kUnsupported, 0,
                       "libfabric (%s) knows no dma-buf on NIC %s: 1.20 is the first that does",
                       endpoint.library().path.c_str(), nic);
-  if (!range.cuda_device && !range.dmabuf)
-    return make_error(Code::kInvalidArgument, 0,
-                      "device memory at %p is neither CUDA memory nor a dma-buf to NIC %s",
-                      static_cast<void*>(range.bytes.data()), nic);
   return std::nullopt;
 }
 

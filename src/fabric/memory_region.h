@@ -21,9 +21,9 @@ struct DmabufRange {
   std::uint64_t offset = 0;
 };
 
-/// Device memory, and the way to register it: as CUDA memory by address (peer memory) or by
-/// dma-buf, or by dma-buf as if it were host memory, which is sound only where the provider leaves
-/// every byte to the NIC.
+/// Device memory, and the way to register it: by dma-buf or by address (peer memory: the NIC's
+/// kernel driver asks NVIDIA's, or refuses it as memory that it cannot pin); as CUDA memory, or as
+/// if it were host memory, which is sound only where the provider leaves every byte to the NIC.
 struct DeviceRange {
   std::span<std::byte> bytes;         ///< device addresses, which nothing here touches
   std::optional<int> cuda_device;     ///< ordinal; empty: as host memory

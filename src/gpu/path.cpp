@@ -2,7 +2,9 @@
 // Copyright the fabrail authors
 #include "src/gpu/path.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace fabrail::gpu {
 
@@ -67,7 +69,9 @@ Objection object_to_dmabuf(const PathInputs& in) {
 }
 
 // The system interface tells libfabric that the CPU may touch the bytes: sound only where it never
-// does.
+// does. efa-direct gives reads and writes to the NIC by address and key. What it copies is a *send*
+// of some 32 bytes (and, after 2.6, a write where the application asks for a larger inject_size):
+// GPU memory is never sent, and no such size asked for.
 Objection object_to_host_interface(const PathInputs& in) {
   if (!is_efa(in) || in.fabric != "efa-direct")
     return no("provider " + (is_efa(in) ? in.fabric : in.provider) +
@@ -85,14 +89,15 @@ Verdict judge_dmabuf(const PathInputs& in) {
   return {.yes = true, .reason = "GPU, kernel and libfabric exchange dma-bufs", .remedy = ""};
 }
 
+// Of the kernel's side nothing speaks against it: only a trial shows whether it is there.
+std::string hope_for_peer_memory(const PathInputs& in) {
+  return in.peer_memory.empty() ? "no module for it is seen, but the EFA driver may have its own"
+                                : "kernel module " + in.peer_memory + " is loaded";
+}
+
 Verdict judge_peer_memory(const PathInputs& in) {
   if (const Objection objection = object_to_hmem(in)) return *objection;
-  return {.yes = true,
-          .reason = in.peer_memory.empty()
-                        ? "no module for it is seen, but the EFA driver may have "
-                          "its own"
-                        : "kernel module " + in.peer_memory + " is loaded",
-          .remedy = ""};
+  return {.yes = true, .reason = hope_for_peer_memory(in), .remedy = ""};
 }
 
 Verdict judge_dmabuf_as_host(const PathInputs& in) {
@@ -104,15 +109,38 @@ Verdict judge_dmabuf_as_host(const PathInputs& in) {
           .remedy = ""};
 }
 
-const char* remedy_of_failure(Path path) {
-  return path == Path::kPeerMemory
-             ? "install AWS's EFA driver, and load efa_nv_peermem where there is one"
-             : "update the EFA driver, or use one with peer memory (EFA installer)";
+Verdict judge_peer_memory_as_host(const PathInputs& in) {
+  if (const Objection objection = object_to_host_interface(in)) return *objection;
+  return {.yes = true,
+          .reason = "efa-direct leaves all bytes to the NIC; " + hope_for_peer_memory(in),
+          .remedy = ""};
 }
 
-std::string sentence(const char* subject, const Verdict& verdict) {
-  std::string text = std::string(subject) + ": " + verdict.reason;
+const char* remedy_of_failure(Path path) {
+  return takes_dmabuf(path)
+             ? "update the EFA driver, or use one with peer memory (EFA installer)"
+             : "install AWS's EFA driver, and load efa_nv_peermem where there is one";
+}
+
+std::string sentence(const std::string& subject, const Verdict& verdict) {
+  std::string text = subject + ": " + verdict.reason;
   return verdict.remedy.empty() ? text : text + " (" + verdict.remedy + ")";
+}
+
+// What has the same reason, once; NCCL cuts its lines at 1024 bytes.
+std::vector<std::pair<std::string, Verdict>> grouped(const Verdicts& verdicts, Path without) {
+  std::vector<std::pair<std::string, Verdict>> groups;
+  for (std::size_t i = 0; i < kPaths.size(); ++i) {
+    if (kPaths[i] == without) continue;
+    const auto known = std::ranges::find_if(
+        groups, [&](const auto& group) { return group.second == verdicts[i]; });
+    if (known == groups.end()) {
+      groups.emplace_back(path_name(kPaths[i]), verdicts[i]);
+    } else {
+      known->first += std::string(" and ") + path_name(kPaths[i]);
+    }
+  }
+  return groups;
 }
 
 }  // namespace
@@ -125,6 +153,8 @@ const char* path_name(Path path) {
       return "peer memory";
     case Path::kDmabufAsHost:
       return "dma-buf as host memory";
+    case Path::kPeerMemoryAsHost:
+      return "peer memory as host memory";
     case Path::kNone:
       return "none";
   }
@@ -132,9 +162,22 @@ const char* path_name(Path path) {
 }
 
 Verdicts judge_paths(const PathInputs& inputs) {
-  if (const Objection objection = object_to_all(inputs))
-    return {*objection, *objection, *objection};
-  return {judge_dmabuf(inputs), judge_peer_memory(inputs), judge_dmabuf_as_host(inputs)};
+  if (const Objection objection = object_to_all(inputs)) return same_verdict(*objection);
+  return {judge_dmabuf(inputs), judge_peer_memory(inputs), judge_dmabuf_as_host(inputs),
+          judge_peer_memory_as_host(inputs)};
+}
+
+Verdicts same_verdict(const Verdict& verdict) {
+  Verdicts verdicts;
+  verdicts.fill(verdict);
+  return verdicts;
+}
+
+Verdicts both(Verdicts first, const Verdicts& second) {
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (first[i].yes) first[i] = second[i];
+  }
+  return first;
 }
 
 PathDecision decide_path(Verdicts verdicts, const ProbeFailures& failures) {
@@ -153,12 +196,20 @@ std::string PathDecision::explanation() const {
   for (std::size_t i = 0; i < kPaths.size(); ++i) {
     if (kPaths[i] == path) return sentence(path_name(path), verdicts[i]);
   }
-  const bool same =
-      verdicts[0].reason == verdicts[1].reason && verdicts[1].reason == verdicts[2].reason;
+  const bool same = std::ranges::all_of(
+      verdicts, [&](const Verdict& verdict) { return verdict.reason == verdicts[0].reason; });
   if (same) return sentence("none", verdicts[0]);
   std::string text = "none";
-  for (std::size_t i = 0; i < kPaths.size(); ++i)
-    text += "; " + sentence(path_name(kPaths[i]), verdicts[i]);
+  for (const auto& [names, verdict] : grouped(verdicts, path))
+    text += "; " + sentence(names, verdict);
+  return text;
+}
+
+std::string PathDecision::others() const {
+  if (path == Path::kNone) return {};
+  std::string text;
+  for (const auto& [names, verdict] : grouped(verdicts, path))
+    text += (verdict.yes ? "; or " : "; not ") + sentence(names, verdict);
   return text;
 }
 

@@ -15,9 +15,19 @@ enum class Path : unsigned char {
   kDmabuf,        ///< as CUDA memory (FI_HMEM), by dma-buf
   kPeerMemory,    ///< as CUDA memory (FI_HMEM), by address: a kernel module asks NVIDIA's driver
   kDmabufAsHost,  ///< by dma-buf, as if it were host memory: libfabric needs no CUDA
-  kNone,          ///< not at all: NCCL copies through host memory
+  kPeerMemoryAsHost,  ///< by address, as if it were host memory
+  kNone,              ///< not at all: NCCL copies through host memory
 };
-constexpr std::array kPaths = {Path::kDmabuf, Path::kPeerMemory, Path::kDmabufAsHost};
+constexpr std::array kPaths = {Path::kDmabuf, Path::kPeerMemory, Path::kDmabufAsHost,
+                               Path::kPeerMemoryAsHost};
+
+constexpr bool takes_dmabuf(Path path) {
+  return path == Path::kDmabuf || path == Path::kDmabufAsHost;
+}
+/// libfabric takes it for host memory.
+constexpr bool poses_as_host(Path path) {
+  return path == Path::kDmabufAsHost || path == Path::kPeerMemoryAsHost;
+}
 
 /// What the choice depends on.
 struct PathInputs {
@@ -44,6 +54,8 @@ struct Verdict {
   bool yes = false;
   std::string reason;
   std::string remedy;
+
+  friend bool operator==(const Verdict&, const Verdict&) = default;
 };
 
 /// What a registration that was tried came to: nothing if it worked, else why not.
@@ -58,6 +70,9 @@ struct PathDecision {
 
   /// One or more sentences: the path and its reason, or why there is none and what to do.
   [[nodiscard]] std::string explanation() const;
+  /// What follows it where a path was taken: "; not dma-buf: why; or peer memory: why", of all that
+  /// were not.
+  [[nodiscard]] std::string others() const;
 };
 
 /// Judges each path by what is known. What is possible must be tried before it is promised.
@@ -66,7 +81,13 @@ Verdicts judge_paths(const PathInputs& inputs);
 /// The first path that is possible and whose trial did not fail.
 PathDecision decide_path(Verdicts verdicts, const ProbeFailures& failures);
 
-/// "dma-buf", "peer memory", "dma-buf as host memory", "none".
+/// The same verdict on every path.
+Verdicts same_verdict(const Verdict& verdict);
+
+/// Of two NICs for one device: yes where both say so.
+Verdicts both(Verdicts first, const Verdicts& second);
+
+/// "dma-buf", "peer memory", "dma-buf as host memory", "peer memory as host memory", "none".
 const char* path_name(Path path);
 
 }  // namespace fabrail::gpu

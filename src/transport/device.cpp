@@ -17,8 +17,6 @@ namespace {
 // A read of one word pushes what the same NIC wrote before.
 constexpr std::size_t kFlushBytes = 1;
 
-bool takes_dmabuf(gpu::Path path) { return path != gpu::Path::kPeerMemory; }
-
 }  // namespace
 
 // ---- registration
@@ -46,6 +44,10 @@ Result<RegisteredRange*> Engine::acquire_device_range(
   std::optional<Error> first;
   for (const gpu::Path path : settings_.device.paths) {
     auto added = add_device_range(path, range, device, dmabuf);
+    if (added.ok() && first) {
+      logger_.info("GPU memory at %p registered by %s, as a better way was refused: %s",
+                   static_cast<void*>(range.data()), gpu::path_name(path), first->detail);
+    }
     if (added.ok()) return added;
     if (!first) first = added.error();
   }
@@ -56,8 +58,8 @@ Result<RegisteredRange*> Engine::add_device_range(
     gpu::Path path, std::span<std::byte> range, int device,
     const std::optional<fabric::DmabufRange>& dmabuf) {
   fabric::DeviceRange source{.bytes = range, .cuda_device = device, .dmabuf = std::nullopt};
-  if (path == gpu::Path::kDmabufAsHost) source.cuda_device.reset();
-  if (!takes_dmabuf(path)) return memory_->add_device(source, device);
+  if (gpu::poses_as_host(path)) source.cuda_device.reset();
+  if (!gpu::takes_dmabuf(path)) return memory_->add_device(source, device);
   if (dmabuf) {
     source.dmabuf = dmabuf;
     return memory_->add_device(source, device);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "src/transport/engine.h"
+#include "src/transport/fences.h"
 
 namespace fabrail::transport {
 
@@ -258,6 +259,7 @@ Result<Request*> Engine::push_in_message(SendComm& comm, const CtsWindow::Receiv
   op->announces = static_cast<std::uint16_t>(op->bytes);
   encode_delivery_header(Delivery{.comm = comm.remote, .immediate = immediate},
                          bounce.subspan(op->bytes).first<kDeliveryHeaderBytes>());
+  before_copying_what_gpu_wrote();
   std::memcpy(bounce.data() + op->bytes + kDeliveryHeaderBytes, data, bytes);
   op->bytes += kDeliveryHeaderBytes + bytes;
   SendRequest* request = send_bounce(comm, *op, bytes);
@@ -281,6 +283,7 @@ Result<Request*> Engine::send_eager(SendComm& comm, const std::byte* data, std::
       take_announcements(comm, bounce.first(Rail::kBufferBytes - kEagerHeaderBytes - bytes));
   op->announces = static_cast<std::uint16_t>(op->bytes);
   encode_eager_header(header, bounce.subspan(op->bytes).first<kEagerHeaderBytes>());
+  before_copying_what_gpu_wrote();
   if (bytes != 0) std::memcpy(bounce.data() + op->bytes + kEagerHeaderBytes, data, bytes);
   op->bytes += kEagerHeaderBytes + bytes;
   SendRequest* request = send_bounce(comm, *op, bytes);

@@ -22,6 +22,19 @@ fabrail_add_gpu_conformance(4rail.write.loopback 4 "FABRAIL_PULL=0;FABRAIL_FLUSH
 fabrail_add_gpu_conformance(4rail.fetch.loopback 4 "FABRAIL_PULL=2;FABRAIL_FLUSH=loopback;EMUGPU_CC=8.0"
   --abi 8 --memory device ${data_path_only})
 
+# By peer memory, as there is no dma-buf. They differ from those above in how memory is registered:
+# without processes that die, and but for one run only what moves bytes.
+set(bytes_only "--gtest_filter=*Transfer*:*Group*:*Flush*:Visibility*")
+fabrail_add_gpu_conformance(peer.4rail.write.loopback 4
+  "EMUGPU_DMABUF=0;FABRAIL_PULL=0;FABRAIL_FLUSH=loopback;EMUGPU_CC=9.0" --abi 8 --memory device
+  "${data_path_only}:*PeerKilled*:PeerDeath*:*ExitPath*")
+fabrail_add_gpu_conformance(peer.1rail.write.driver 1
+  "EMUGPU_DMABUF=0;FABRAIL_PULL=0;FABRAIL_FLUSH=driver;EMUGPU_CC=8.0" --abi 8 --memory device ${bytes_only})
+fabrail_add_gpu_conformance(peer.1rail.fetch.loopback 1
+  "EMUGPU_DMABUF=0;FABRAIL_PULL=2;FABRAIL_FLUSH=loopback;EMUGPU_CC=8.0" --abi 8 --memory device ${bytes_only})
+fabrail_add_gpu_conformance(peer.4rail.fetch.driver 4
+  "EMUGPU_DMABUF=0;FABRAIL_PULL=2;FABRAIL_FLUSH=driver;EMUGPU_CC=9.0" --abi 8 --memory device ${bytes_only})
+
 # Would these tests see a plugin that flushes wrongly? Each mutant is the plugin with one change in
 # one file, and its wrong bytes must be found.
 #   fabrail_add_mutant(name source sed_expression environment)

@@ -81,12 +81,53 @@ TEST(Paths, NameTheModuleThatGivesPeerMemory) {
 
 TEST(Paths, TellTheReasonAndRemedyOfEachWhenNoneIsLeft) {
   const PathDecision decision =
-      decide_path(judge_paths(good_inputs()), {"Bad address", "Bad address", "No such device"});
+      decide_path(judge_paths(good_inputs()),
+                  {"Bad address", "Bad address", "No such device", "Operation not permitted"});
   EXPECT_EQ(decision.path, Path::kNone);
   const std::string text = decision.explanation();
   for (const char* part : {"none; dma-buf: ", "; peer memory: ", "; dma-buf as host memory: ",
-                           "No such device", "efa_nv_peermem"}) {
+                           "; peer memory as host memory: ", "No such device",
+                           "Operation not permitted", "efa_nv_peermem"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in: " << text;
+  }
+}
+
+TEST(Paths, TellOfThoseThatWereNotTaken) {
+  PathInputs in = good_inputs();
+  in.hmem = false;
+  in.libfabric_minor = 1;
+  in.peer_memory = "efa_nv_peermem";
+  PathDecision decision = decide_path(judge_paths(in), {});
+  ASSERT_EQ(decision.path, Path::kDmabufAsHost);
+  EXPECT_EQ(
+      decision.others(),
+      "; not dma-buf and peer memory: this libfabric (2.1) was built without CUDA (install "
+      "the EFA installer's libfabric, or name one that has CUDA in FABRAIL_LIBFABRIC)"
+      "; or peer memory as host memory: efa-direct leaves all bytes to the NIC; kernel module "
+      "efa_nv_peermem is loaded");
+  decision =
+      decide_path(judge_paths(in), {std::nullopt, std::nullopt, "Bad address", std::nullopt});
+  ASSERT_EQ(decision.path, Path::kPeerMemoryAsHost);
+  EXPECT_NE(decision.others().find("; not dma-buf as host memory: tried, and refused: Bad address"),
+            std::string::npos)
+      << decision.others();
+  EXPECT_EQ(decide_path(judge_paths(in), {std::nullopt, std::nullopt, "Bad address", "Bad address"})
+                .others(),
+            "");
+}
+
+TEST(Paths, OfADeviceAreThoseOfAllItsNics) {
+  const PathInputs in = good_inputs();
+  const Verdicts whole = decide_path(judge_paths(in), {}).verdicts;
+  const Verdicts part =
+      decide_path(judge_paths(in), {"Bad address", std::nullopt, std::nullopt, std::nullopt})
+          .verdicts;
+  for (const Verdicts& verdicts : {both(whole, part), both(part, whole)}) {
+    const PathDecision decision = decide_path(verdicts, {});
+    EXPECT_EQ(decision.path, Path::kPeerMemory);
+    EXPECT_NE(decision.others().find("; not dma-buf: tried, and refused: Bad address"),
+              std::string::npos)
+        << decision.others();
   }
 }
 

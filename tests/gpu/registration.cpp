@@ -58,12 +58,13 @@ std::vector<Path> possible_registrations() {
   if (has_cuda() && knows_dmabuf()) paths.push_back(Path::kDmabuf);
   if (has_cuda()) paths.push_back(Path::kPeerMemory);
   if (knows_dmabuf()) paths.push_back(Path::kDmabufAsHost);
+  paths.push_back(Path::kPeerMemoryAsHost);
   return paths;
 }
 
 std::vector<Path> usable_paths() {
   std::vector<Path> paths = possible_registrations();
-  if (!is_direct()) std::erase(paths, Path::kDmabufAsHost);
+  if (!is_direct()) std::erase_if(paths, gpu::poses_as_host);
   return paths;
 }
 
@@ -72,9 +73,9 @@ Result<MemoryRegion> open_region(Path path, CUdeviceptr address, std::size_t byt
   DeviceRange range{.bytes = {static_cast<std::byte*>(gpu::pointer(address)), bytes},
                     .cuda_device = std::nullopt,
                     .dmabuf = std::nullopt};
-  if (path != Path::kDmabufAsHost) range.cuda_device = 0;
+  if (!gpu::poses_as_host(path)) range.cuda_device = 0;
   std::optional<gpu::Dmabuf> dmabuf;  // closed on return: the NIC must not need it
-  if (path != Path::kPeerMemory) {
+  if (gpu::takes_dmabuf(path)) {
     dmabuf.emplace(take(gpu::export_dmabuf(*m.driver, gpu::pointer(address), bytes)));
     range.dmabuf = {.fd = dmabuf->fd(), .offset = dmabuf->offset()};
   }
@@ -158,6 +159,7 @@ std::vector<Path> working_paths(const fabric::DeviceProbes& probes) {
   if (probes.dmabuf.ok()) paths.push_back(Path::kDmabuf);
   if (probes.peer_memory.ok()) paths.push_back(Path::kPeerMemory);
   if (probes.dmabuf_as_host.ok()) paths.push_back(Path::kDmabufAsHost);
+  if (probes.peer_memory_as_host.ok()) paths.push_back(Path::kPeerMemoryAsHost);
   return paths;
 }
 
@@ -184,9 +186,10 @@ gpu::PathDecision decide() {
                                .native_write = endpoint.writes_natively(),
                                .nic_moves_all = endpoint.promises().nic_moves_all};
   const fabric::DeviceProbes probes = probe();
-  return gpu::decide_path(gpu::judge_paths(inputs),
-                          {failure_of(probes.dmabuf), failure_of(probes.peer_memory),
-                           failure_of(probes.dmabuf_as_host)});
+  return gpu::decide_path(
+      gpu::judge_paths(inputs),
+      {failure_of(probes.dmabuf), failure_of(probes.peer_memory), failure_of(probes.dmabuf_as_host),
+       failure_of(probes.peer_memory_as_host)});
 }
 
 }  // namespace fabrail

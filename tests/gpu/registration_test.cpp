@@ -79,8 +79,9 @@ TEST(DeviceProbe, SaysWhatIsMissing) {
 TEST(DeviceProbe, FindsOnlyPeerMemoryWithoutExport) {
   const Faults faults("export");
   const fabric::DeviceProbes probes = probe();
-  EXPECT_EQ(working_paths(probes),
-            has_cuda() ? std::vector<Path>{Path::kPeerMemory} : std::vector<Path>{});
+  std::vector<Path> rest = possible_registrations();
+  std::erase_if(rest, gpu::takes_dmabuf);
+  EXPECT_EQ(working_paths(probes), rest);
   gpu::expect_parts(probes.dmabuf_as_host.error(), {"cuMemGetHandleForAddressRange", "801"});
 }
 
@@ -90,6 +91,10 @@ TEST(DeviceProbe, FindsNoPeerMemoryWhereTheNicCannotPin) {
   ASSERT_FALSE(probes.peer_memory.ok());
   if (has_cuda() && !knows_dmabuf())
     gpu::expect_parts(probes.peer_memory.error(), {"by peer memory", "efa_nv_peermem"});
+  ASSERT_FALSE(probes.peer_memory_as_host.ok());
+  gpu::expect_parts(
+      probes.peer_memory_as_host.error(),
+      {"of a GPU by peer memory, as host memory, at 0x", "Bad address", "efa_nv_peermem"});
 }
 
 TEST(DeviceDecision, TakesTheBestOfWhatWorks) {
@@ -101,7 +106,8 @@ TEST(DeviceDecision, TakesTheBestOfWhatWorks) {
 TEST(DeviceDecision, FallsBackWhenTheDriverExportsNothing) {
   const Faults faults("export");
   const gpu::PathDecision decision = decide();
-  EXPECT_EQ(decision.path, has_cuda() ? Path::kPeerMemory : Path::kNone) << decision.explanation();
+  const Path without_cuda = is_direct() ? Path::kPeerMemoryAsHost : Path::kNone;
+  EXPECT_EQ(decision.path, has_cuda() ? Path::kPeerMemory : without_cuda) << decision.explanation();
 }
 
 TEST(DeviceDecision, SaysWhyNothingWorks) {
@@ -172,14 +178,6 @@ TEST(DeviceRegion, IsCountedWhileItLives) {
   }
   EXPECT_EQ(live.count, count);
   EXPECT_EQ(live.bytes, bytes);
-}
-
-TEST(DeviceRegion, NeedsCudaMemoryOrADmabuf) {
-  std::byte bytes[8];
-  const auto region = MemoryRegion::open_device(
-      *machine().endpoint, {.bytes = bytes, .cuda_device = {}, .dmabuf = {}}, 1);
-  ASSERT_FALSE(region.ok());
-  EXPECT_EQ(region.error().code, Code::kInvalidArgument);
 }
 
 TEST(DeviceRegion, OfADescriptorThatIsNoDmabufIsAnError) {

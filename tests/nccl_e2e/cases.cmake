@@ -175,6 +175,8 @@ function(nccl_efa_cases version)
 
   nccl_efa_case(${version} flush_by_driver ENV EMUGPU_CC=8.0 FABRAIL_FLUSH=driver
     CHECKS ${gdr} ${right} --see "decided: flush driver" RUN ${everything})
+  nccl_efa_case(${version} peer_memory ENV EMUGPU_CC=8.0 EMUGPU_DMABUF=0 FABRAIL_FLUSH=driver
+    CHECKS ${gdr} ${right} --see "decided: gpudirect peer memory" RUN ${everything})
   nccl_efa_case(${version} flush_by_loopback ENV EMUGPU_CC=8.0 FABRAIL_FLUSH=loopback
     CHECKS ${gdr} ${right} --see "decided: flush loopback read" RUN ${everything})
   nccl_efa_case(${version} fetched ENV EMUGPU_CC=8.0 FABRAIL_PULL=2 CHECKS ${gdr} ${right} RUN ${everything})

@@ -238,11 +238,10 @@ Findings check_gpu_memory(const Survey& survey) {
   const std::size_t offered = offer.nics_with_gpu_memory.size();
   if (offered != 0)
     return fine(fmt::format("libfabric offers {} for GPU memory", counted(offered, "EFA NIC")));
-  return note(
-      "libfabric offers no NIC for GPU memory (FI_HMEM)",
-      "It was built without CUDA, or its trial registration failed.",
-      "fabrail then needs efa-direct (libfabric 2.1) and dma-buf; other plugins copy through "
-      "host memory. The EFA installer's libfabric has CUDA.");
+  return note("libfabric offers no NIC for GPU memory (FI_HMEM)",
+              "It was built without CUDA, or its trial registration failed.",
+              "fabrail then needs efa-direct (libfabric 2.1) and dma-buf or peer memory; other "
+              "plugins copy through host memory. The EFA installer's libfabric has CUDA.");
 }
 
 Findings check_closeness(const Survey& survey) {
