@@ -131,15 +131,27 @@ bool asks_for(std::string_view setting, std::string_view protocol) {
   return named != inverted;
 }
 
-void warn_of(std::string_view setting, const char* protocol, const gpu::Verdict& verdict,
-             const Logger& logger) {
+void warn_of_one(std::string_view setting, const char* protocol, const gpu::Verdict& verdict,
+                 const Logger& logger) {
   if (verdict.yes || !asks_for(setting, protocol)) return;
   logger.warn("NCCL_PROTO=%.*s lets NCCL use %s, which can give WRONG RESULTS here: %s (%s)",
               static_cast<int>(setting.size()), setting.data(), protocol, verdict.reason.c_str(),
               verdict.remedy.c_str());
 }
 
+void warn_of(std::string_view setting, const gpu::ProtocolDecision& decision,
+             const Logger& logger) {
+  warn_of_one(setting, "LL", decision.ll, logger);
+  warn_of_one(setting, "LL128", decision.ll128, logger);
+}
+
 }  // namespace
+
+void check_protocols(const gpu::ProtocolDecision& decision, const ProcessEnvironment& environment,
+                     const Logger& logger) {
+  const char* own = environment.get(kProtocolVariable);
+  if (own != nullptr) warn_of(own, decision, logger);
+}
 
 void advise_protocols(const gpu::ProtocolDecision& decision, bool allowed,
                       const ProcessEnvironment& environment, const Logger& logger) {
@@ -151,9 +163,7 @@ void advise_protocols(const gpu::ProtocolDecision& decision, bool allowed,
     logger.info("NCCL_PROTO=%s set: %s", proto.data(), limit.reason.c_str());
     return;
   }
-  const std::string_view setting = own != nullptr ? own : "LL,LL128,Simple";  // unset means all
-  warn_of(setting, "LL", decision.ll, logger);
-  warn_of(setting, "LL128", decision.ll128, logger);
+  warn_of(own != nullptr ? own : "LL,LL128,Simple", decision, logger);  // unset means all
 }
 
 void set_recommended(const topology::InstanceType* instance, Reader reader,

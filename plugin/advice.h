@@ -42,6 +42,11 @@ void set_recommended(const topology::InstanceType* instance, Reader reader,
 void advise_protocols(const gpu::ProtocolDecision& decision, bool allowed,
                       const ProcessEnvironment& environment, const Logger& logger);
 
+/// Sets nothing, and warns of a NCCL_PROTO of the user's that asks for what the network would
+/// break.
+void check_protocols(const gpu::ProtocolDecision& decision, const ProcessEnvironment& environment,
+                     const Logger& logger);
+
 /// Whether one of `nics` is an EFA device.
 bool uses_efa(const topology::Machine& machine, const std::vector<topology::Nic>& nics);
 

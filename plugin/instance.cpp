@@ -207,11 +207,11 @@ void Instance::plan_gpu_memory() {
 // there is no NCCL to be told.
 void Instance::decide_protocols() {
   if (gpu_memory_->driver() == nullptr || plans_.empty()) return;
-  // Far from every GPU, NCCL itself leaves LL128 alone between nodes; within one it is safe.
+  // Far from every GPU, NCCL itself leaves LL128 alone between nodes, unless it was told to use it;
+  // within one it is safe.
   const bool near_gpus = std::any_of(plans_.begin(), plans_.end(),
                                      [](const DevicePlan& plan) { return !plan.pci_path.empty(); });
   const std::string& provider = nics_.front().provider;
-  if (provider != "efa" && !near_gpus) return;
   gpu::ProtocolInputs inputs{.device_memory = true,
                              .provider = provider,
                              .push = config_.pull != 2,
@@ -222,6 +222,10 @@ void Instance::decide_protocols() {
     inputs.keeps_128_bytes = inputs.keeps_128_bytes && plan.keeps_128_bytes;
   }
   const gpu::ProtocolDecision decision = gpu::decide_protocols(inputs);
+  if (provider != "efa" && !near_gpus) {
+    check_protocols(decision, process_environment(), logger_);
+    return;
+  }
   learn_protocols(decision);
   advise_protocols(decision, config_.tune_nccl != 0, process_environment(), logger_);
 }

@@ -8,6 +8,7 @@
 set(took_tree "-> Algo (0|TREE) ")
 set(took_ring "-> Algo (1|RING) ")
 set(took_ll "proto (0|LL) ")
+set(took_ll128 "proto (1|LL128) ")
 set(took_simple "proto (2|SIMPLE) ")
 set(all_right "Out of bounds values : 0 OK")
 
@@ -42,11 +43,15 @@ set(net_Socket NCCL_NET=Socket)
 set(net_fabrail NCCL_NET=fabrail NCCL_NET_PLUGIN=fabrail LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}
   FABRAIL_PROVIDER=tcp FABRAIL_NICS=lo)
 
+# As fabrail, but bytes are copied by the kernel only, in rising order: libfabric's tcp provider and fabrail itself use
+# memcpy, which may store first bytes last and tear lines of LL128.
+set(net_fabrail_in_order ${net_fabrail} FI_TCP_PREFETCH_RBUF_SIZE=0 FABRAIL_EAGER_BYTES=0)
+
 # One algorithm and protocol over one network.
 function(nccl_network_case version net algorithm protocol ranks)
   string(TOLOWER ${algorithm}_${protocol} lower)
   string(REGEX MATCH "^[a-z]+" took_algorithm ${lower})
-  string(REGEX MATCH "[a-z]+$" took_protocol ${lower})
+  string(REGEX MATCH "[a-z0-9]+$" took_protocol ${lower})
   set(collectives all)
   if(algorithm STREQUAL Tree)
     set(collectives all_reduce)
@@ -90,6 +95,18 @@ function(nccl_plugin_cases version)
     ENV ${net_fabrail} NCCL_MIN_NCHANNELS=16 NCCL_BUFFSIZE=65536
     SEE ${all_right} ${used} "16 coll channels"
     RUN all_reduce --nodes 2 -b 8 -e 4M -f 724 -n 1 -w 0)
+  foreach(algorithm Ring Tree)
+    string(TOLOWER ${algorithm} lower)
+    nccl_case(${version} fabrail.${lower}_ll128_2_ranks
+      ENV NCCL_ALGO=${algorithm} NCCL_PROTO=LL128 ${net_fabrail_in_order}
+      SEE ${all_right} ${used} "${took_${lower}}${took_ll128}"
+      RUN all_reduce --nodes 2 -b 8 -e 1M -f 362 -n 2 -w 1)
+  endforeach()
+  # Else lines are torn now and then: whoever asks for LL128 is told. So few bytes go by LL.
+  nccl_case(${version} fabrail.ll128_is_warned_of
+    ENV ${net_fabrail} NCCL_PROTO=LL,LL128 SEE ${all_right} ${used} "${took_ll}"
+      "NCCL_PROTO=LL,LL128 lets NCCL use LL128, which can give WRONG RESULTS here: through host memory"
+    RUN all_reduce --nodes 2 -b 8 -e 8 -n 1 -w 0)
   foreach(scenario many split abort death)
     nccl_case(${version} fabrail.${scenario} PROGRAM nccl_scenario
       ENV ${net_fabrail} SEE "rank 1: ${scenario} done" ${used} RUN 3 ${scenario})
@@ -141,9 +158,14 @@ endfunction()
 
 # nccl_efa_case(VERSION name ENV A=1 ... CHECKS --see regex ... BREAK fault ... RUN argument ...)
 # NCCL over emulated EFA NICs that shuffle, two nodes with the same ones. What a NIC wrote to a GPU stays
-# hidden until it is flushed. BREAK: of fabrail-sim, before the job starts.
+# hidden until it is flushed. BREAK: of fabrail-sim, before the job starts. WHOLE128: the NICs keep aligned 128
+# bytes of a write whole.
 function(nccl_efa_case version name)
-  cmake_parse_arguments(case "" "" "ENV;CHECKS;BREAK;RUN" ${ARGN})
+  cmake_parse_arguments(case "WHOLE128" "" "ENV;CHECKS;BREAK;RUN" ${ARGN})
+  set(nics --nics 2 --set "shuffle 16")
+  if(case_WHOLE128)
+    list(APPEND nics --set "rdma read write unsolicited whole128")
+  endif()
   set(job $<TARGET_FILE:nccl_test_${version}> ${case_RUN} --nodes 2 -n 1 -w 0)
   if(case_BREAK)
     list(JOIN case_BREAK " " fault)
@@ -151,7 +173,7 @@ function(nccl_efa_case version name)
   endif()
   set(test nccl_e2e.${version}.efa.${name})
   add_test(NAME ${test} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/check_run ${case_CHECKS} --
-    $<TARGET_FILE:fabrail-sim> run --instance p5en --nodes 1 --nics 2 --set "shuffle 16" --once -- ${job})
+    $<TARGET_FILE:fabrail-sim> run --instance p5en --nodes 1 ${nics} --once -- ${job})
   # The GPU has no place in PCI here, so NCCL takes it for far from every NIC.
   set_tests_properties(${test} PROPERTIES LABELS "efa;gpudirect" PROCESSORS 2 TIMEOUT 300 SKIP_RETURN_CODE 77
     ENVIRONMENT "NCCL_SOCKET_IFNAME=lo;NCCL_PAT_ENABLE=0;NCCL_DEBUG=INFO;NCCL_DEBUG_SUBSYS=INIT,NET,TUNING;\
@@ -190,10 +212,36 @@ function(nccl_efa_cases version)
     CHECKS ${gdr} ${right} --see "via P2P/" RUN ${everything} -g 2)
   nccl_efa_case(${version} registered_buffers ENV EMUGPU_CC=8.0 CHECKS ${gdr} ${right} RUN ${everything} -R)
 
+  # Polled inside the data, which nothing flushes. Where fabrail forbids LL128, NCCL is told.
+  set(ll128 ENV EMUGPU_VISIBLE_AFTER_MS=0 NCCL_PROTO=LL128)
+  set(ll ENV EMUGPU_VISIBLE_AFTER_MS=0 NCCL_PROTO=LL)
+  set(allowed ${gdr} --see "decided: protocols Simple, LL and LL128")
+  nccl_efa_case(${version} ll WHOLE128 ${ll} CHECKS ${allowed} ${right} --see "${took_ring}${took_ll}"
+    RUN ${everything})
+  nccl_efa_case(${version} ll128 WHOLE128 ${ll128} CHECKS ${allowed} ${right} --see "${took_ring}${took_ll128}"
+    RUN ${everything})
+  nccl_efa_case(${version} ll128_tree WHOLE128 ${ll128} NCCL_ALGO=Tree
+    CHECKS ${allowed} ${right} --see "${took_tree}${took_ll128}" RUN all_reduce -b 8 -e 1M -f 362)
+  nccl_efa_case(${version} staged_without_ll128 WHOLE128 ENV EMUGPU_GPUDIRECT=0
+    CHECKS ${staged} ${right} --needs "decided: protocols Simple and LL" --see "NCCL_PROTO=.LL128 set" --not "${took_ll128}"
+    RUN all_reduce -b 8 -e 1M -f 362)
+
   # Would these see what they are there for?
   nccl_efa_case(${version} missing_flush_is_seen ENV EMUGPU_CC=9.0 CHECKS ${gdr} ${wrong} RUN ${everything})
   nccl_efa_case(${version} flipped_bit_is_seen ENV EMUGPU_CC=8.0 BREAK corrupt --on write
     CHECKS ${gdr} ${wrong} RUN all_reduce -b 1M -e 1M)
+
+  # Halves of lines that come too late, once all lines have been used. Simple does not mind.
+  set(tear --delay 100ms --skip 40 --times 20)
+  set(megabyte all_reduce -b 1M -e 1M)
+  nccl_efa_case(${version} staged_torn_ll_is_seen ENV EMUGPU_GPUDIRECT=0 NCCL_PROTO=LL BREAK tear-8 --on read,write ${tear}
+    CHECKS ${staged} ${wrong} --see "torn LL line" --see "${took_ll}" RUN ${megabyte})
+  nccl_efa_case(${version} torn_ll_is_seen WHOLE128 ${ll} BREAK tear-8 --on write ${tear}
+    CHECKS ${gdr} ${wrong} --see "torn LL line" --see "${took_ll}" RUN ${megabyte})
+  nccl_efa_case(${version} torn_ll128_is_seen WHOLE128 ${ll128} NCCL_LL128_BUFFSIZE=131072 BREAK tear-128 --on write ${tear}
+    CHECKS ${gdr} ${wrong} --see "torn LL128 line" --see "${took_ll128}" RUN ${megabyte})
+  nccl_efa_case(${version} torn_simple_is_right WHOLE128 ENV EMUGPU_VISIBLE_AFTER_MS=0 NCCL_PROTO=Simple
+    BREAK tear-128 --on write --delay 20ms CHECKS ${gdr} ${right} --see "${took_simple}" --not torn RUN ${megabyte})
 
   # FABRAIL_REQUIRE, met and not, by a real ncclCommInitRank.
   nccl_efa_case(${version} require_met ENV EMUGPU_CC=8.0 FABRAIL_REQUIRE=efa,gdr,dmabuf,rails=2
@@ -218,6 +266,8 @@ endfunction()
 function(nccl_cases version)
   nccl_network_case(${version} Socket Ring Simple 2)
   nccl_network_case(${version} Socket Ring LL 2)
+  nccl_network_case(${version} Socket Ring LL128 2)
+  nccl_network_case(${version} Socket Tree LL128 2)
   nccl_network_case(${version} Socket Tree Simple 4)
   nccl_case(${version} one_rank
     SEE ${all_right} RUN all -b 8 -e 1M -f 362 -n 1 -w 0)
@@ -227,10 +277,15 @@ function(nccl_cases version)
   nccl_case(${version} shared_memory
     ENV NCCL_P2P_DISABLE=1 SEE ${all_right} "via SHM/"
     RUN all_reduce,alltoall -g 2 -b 8 -e 1M -f 362 -n 1 -w 0)
-  nccl_case(${version} ll128_is_refused
-    ENV ${net_Socket} NCCL_PROTO=LL128 STATUS 134
-    SEE "\\[emugpu\\] not emulated: NCCL device function" NOT ${all_right}
-    RUN all_reduce --nodes 2 -b 1M -n 1 -w 0)
+  nccl_case(${version} ll128_inside_a_node
+    ENV NCCL_PROTO=LL128 SEE ${all_right} "via P2P/" "${took_ll128}"
+    RUN all_reduce -g 2 -b 8 -e 1M -f 362 -n 1 -w 0)
+  if(version VERSION_GREATER_EQUAL 2.23)
+    nccl_case(${version} pat_is_refused
+      ENV ${net_Socket} NCCL_PAT_ENABLE=1 NCCL_ALGO=PAT STATUS 134
+      SEE "\\[emugpu\\] not emulated: NCCL device function" NOT ${all_right}
+      RUN all_gather --nodes 2 -b 1M -n 1 -w 0)
+  endif()
   if(TARGET nccl-net-fabrail)
     nccl_plugin_cases(${version})
   endif()

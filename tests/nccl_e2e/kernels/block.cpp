@@ -52,11 +52,6 @@ char* Connection::simple_slot() const {
   return buffer + static_cast<std::ptrdiff_t>(slot()) * info->stepSize;
 }
 
-ncclLLFifoLine* Connection::ll_slot(std::size_t lines_per_step) const {
-  auto* lines = reinterpret_cast<ncclLLFifoLine*>(reach(info->buffs[NCCL_PROTO_LL]));
-  return lines + static_cast<std::size_t>(slot()) * lines_per_step;
-}
-
 void Connection::post_size(std::size_t bytes) const {
   if (fifo == nullptr) return;
   __atomic_store_n(&fifo[slot()].size, static_cast<ssize_t>(bytes), __ATOMIC_RELAXED);

@@ -33,8 +33,12 @@ struct Connection {
   [[nodiscard]] int slot() const { return static_cast<int>(step % NCCL_STEPS); }
   /// The buffer of this step in the Simple protocol.
   [[nodiscard]] char* simple_slot() const;
-  /// The lines of this step in the LL protocol.
-  [[nodiscard]] ncclLLFifoLine* ll_slot(std::size_t lines_per_step) const;
+  /// The lines of this step in a protocol that is made of lines.
+  template <typename Line>
+  [[nodiscard]] Line* line_slot(int protocol, std::size_t lines_per_step) const {
+    auto* lines = reinterpret_cast<Line*>(reach(info->buffs[protocol]));
+    return lines + static_cast<std::size_t>(slot()) * lines_per_step;
+  }
   /// Tells the proxy how many bytes this step has.
   void post_size(std::size_t bytes) const;
   /// Keeps the step for the next operation.

@@ -41,7 +41,7 @@ struct Collective {
                                       const std::vector<int>& send_to) const;
 };
 
-// CHUNKSTEPS and SLICESTEPS of NCCL's collectives.h; trees and the LL protocol cut nothing.
+// CHUNKSTEPS and SLICESTEPS of NCCL's collectives.h; trees, LL and LL128 cut nothing.
 Slicing slicing_of(const Function& function) {
   if (function.algorithm != NCCL_ALGO_RING) return {};
   constexpr Slicing kBig{ALLREDUCE_CHUNKSTEPS / ALLREDUCE_SLICESTEPS, ALLREDUCE_SLICESTEPS};
@@ -57,6 +57,9 @@ Slicing slicing_of(const Function& function) {
 std::unique_ptr<Primitives> Collective::connect(const std::vector<int>& receive_from,
                                                 const std::vector<int>& send_to) const {
   if (function.protocol == NCCL_PROTO_LL) return make_ll(block, operands, receive_from, send_to);
+  if (function.protocol == NCCL_PROTO_LL128) {
+    return make_ll128(block, operands, receive_from, send_to);
+  }
   const Slicing slicing = registration.kernel_moves_nothing ? Slicing{} : slicing_of(function);
   return make_simple(block, operands, receive_from, send_to, slicing, registration);
 }

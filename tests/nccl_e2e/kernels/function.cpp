@@ -14,7 +14,7 @@ using Functions = std::map<int, Function>;
 constexpr ncclDataType_t kTypes[] = {ncclInt8,    ncclUint8,   ncclInt32,   ncclUint32,
                                      ncclInt64,   ncclUint64,  ncclFloat16, ncclFloat32,
                                      ncclFloat64, ncclBfloat16};
-constexpr int kProtocols[] = {NCCL_PROTO_LL, NCCL_PROTO_SIMPLE};
+constexpr int kProtocols[] = {NCCL_PROTO_LL, NCCL_PROTO_LL128, NCCL_PROTO_SIMPLE};
 
 void add(Functions* functions, const Function& f) {
   const int number = ncclDevFuncId(f.collective, f.operation, f.type, f.algorithm, f.protocol);
@@ -58,7 +58,7 @@ const Function& function_of(int number) {
   static const Functions& functions = *new Functions(make_functions());
   const auto found = functions.find(number);
   if (found == functions.end()) {
-    refuse("NCCL device function %d (PAT, LL128, NVLS, CollNet, fp8 ...)", number);
+    refuse("NCCL device function %d (PAT, NVLS, CollNet, fp8 ...)", number);
   }
   return found->second;
 }

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tests/nccl_e2e/kernels/block.h"
+#include "tests/nccl_e2e/kernels/lines.h"
 
 namespace emunccl {
 
@@ -30,12 +30,19 @@ inline void ll_store(ncclLLFifoLine* line, std::uint64_t data, std::uint32_t fla
   store_release(&line->v[1], (data >> 32) | high_flag);
 }
 
-/// Returns  false while the line has not arrived.
-inline bool ll_load(const ncclLLFifoLine* line, std::uint32_t flag, std::uint64_t* data) {
+/// Takes the data out and leaves marks.  Returns  false while the line has not arrived.
+inline bool ll_take(ncclLLFifoLine* line, std::uint64_t step, std::uint64_t* data) {
+  constexpr auto kMark = static_cast<std::uint32_t>(kTaken);
   const std::uint64_t first = load_acquire(&line->v[0]);
   const std::uint64_t second = load_acquire(&line->v[1]);
+  const std::uint32_t flag = ll_flag(step);
   if (first >> 32 != flag || second >> 32 != flag) return false;
-  *data = (first & 0xffffffffU) | second << 32;
+  const auto low = static_cast<std::uint32_t>(first);
+  const auto high = static_cast<std::uint32_t>(second);
+  if (low == kMark || high == kMark) report_torn("LL", step);
+  __atomic_store_n(&line->data1, kMark, __ATOMIC_RELAXED);
+  __atomic_store_n(&line->data2, kMark, __ATOMIC_RELAXED);
+  *data = low | std::uint64_t{high} << 32;
   return true;
 }
 

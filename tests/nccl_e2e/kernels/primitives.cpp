@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright the fabrail authors
 //
-// What both protocols share: peers, user buffers, and the reduction of several sources.
+// What all protocols share: peers, user buffers, and the reduction of several sources.
 #include "tests/nccl_e2e/kernels/primitives.h"
 
 #include <algorithm>

@@ -78,5 +78,8 @@ std::unique_ptr<Primitives> make_simple(Block& block, const Operands& operands,
 std::unique_ptr<Primitives> make_ll(Block& block, const Operands& operands,
                                     const std::vector<int>& receive_from,
                                     const std::vector<int>& send_to);
+std::unique_ptr<Primitives> make_ll128(Block& block, const Operands& operands,
+                                       const std::vector<int>& receive_from,
+                                       const std::vector<int>& send_to);
 
 }  // namespace emunccl

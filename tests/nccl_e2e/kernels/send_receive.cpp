@@ -46,6 +46,9 @@ class Mover {
     return std::min(message_.chunk, message_.bytes - moved_);
   }
   [[nodiscard]] char* next_address() const { return message_.address + moved_; }
+  [[nodiscard]] ncclLLFifoLine* ll_slot() const {
+    return connection_.line_slot<ncclLLFifoLine>(NCCL_PROTO_LL, step_lines_);
+  }
   /// An empty message takes one step too.
   bool finish_step(std::size_t bytes) {
     ++connection_.step;
@@ -95,7 +98,7 @@ class Sender final : public Mover {
     const std::size_t lines = ll_lines(bytes);
     const bool cleans = ll_cleans(connection_.step);
     connection_.post_size((cleans ? step_lines_ : lines) * sizeof(ncclLLFifoLine));
-    ncclLLFifoLine* slot = connection_.ll_slot(step_lines_);
+    ncclLLFifoLine* slot = ll_slot();
     for (std::size_t i = 0; i < (cleans ? step_lines_ : lines); ++i) {
       std::uint64_t data = 0;
       const std::size_t at = i * kLlDataBytes;
@@ -148,10 +151,10 @@ class Receiver final : public Mover {
   }
 
   bool receive_lines(std::size_t bytes) {
-    const ncclLLFifoLine* slot = connection_.ll_slot(step_lines_);
+    ncclLLFifoLine* slot = ll_slot();
     for (; lines_ < ll_lines(bytes); ++lines_) {
       std::uint64_t data = 0;
-      if (!ll_load(slot + lines_, ll_flag(connection_.step), &data)) return false;
+      if (!ll_take(slot + lines_, connection_.step, &data)) return false;
       const std::size_t at = lines_ * kLlDataBytes;
       std::memcpy(next_address() + at, &data, std::min(kLlDataBytes, bytes - at));
     }

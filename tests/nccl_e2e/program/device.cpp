@@ -4,7 +4,10 @@
 // Thin layer over the CUDA runtime.
 #include "tests/nccl_e2e/program/device.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
@@ -41,6 +44,12 @@ void Buffer::clear() const {
 std::size_t Buffer::spoiled_guard_bytes() const {
   const std::vector<char> guard = copy_from_device(at(bytes_), kGuardBytes);
   return kGuardBytes - static_cast<std::size_t>(std::count(guard.begin(), guard.end(), kUntouched));
+}
+
+std::size_t torn_lines() {
+  using Count = std::uint64_t (*)();
+  static const auto count = reinterpret_cast<Count>(dlsym(RTLD_DEFAULT, "ncclEmulatedTornLines"));
+  return count == nullptr ? 0 : count();
 }
 
 void copy_to_device(void* to, const std::vector<char>& from) {

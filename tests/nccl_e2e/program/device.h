@@ -37,6 +37,10 @@ class Buffer {
   std::size_t bytes_;
 };
 
+/// Lines of LL and LL128 whose flag came before their data, as the emulated kernels of this process
+/// have found so far; real ones cannot tell.
+std::size_t torn_lines();
+
 void copy_to_device(void* to, const std::vector<char>& from);
 std::vector<char> copy_from_device(const void* from, std::size_t bytes);
 

@@ -110,10 +110,12 @@ class Row {
 
 Measurement measure(const Call& call, bool in_place) {
   Row row(call, in_place);
+  const std::size_t torn = torn_lines();
   Measurement m{.seconds = row.time_iterations()};
   for (int run = 0; call.options.check && run < kCheckedRuns; ++run) {
     m.wrong += row.checked_run(static_cast<std::uint64_t>(run) + 1);
   }
+  m.wrong += torn_lines() - torn;  // also those of iterations whose result nobody looks at
   return m;
 }
 

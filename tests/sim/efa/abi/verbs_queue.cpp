@@ -124,8 +124,15 @@ FR_SIM_EXPORT int ibv_query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int,
   return 0;
 }
 
-/// Nothing arrives in order on these devices.
-FR_SIM_EXPORT int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) { return 0; }
+/// No whole message arrives in order on these devices; the aligned 128 bytes of a write may.
+FR_SIM_EXPORT int ibv_query_qp_data_in_order(ibv_qp* qp, ibv_wr_opcode operation, uint32_t flags) {
+  // Newer headers name them IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS and _ALIGNED_128_BYTES.
+  constexpr uint32_t kReturnCapabilities = 1;
+  constexpr int kAligned128Bytes = 2;
+  const bool is_write = operation == IBV_WR_RDMA_WRITE || operation == IBV_WR_RDMA_WRITE_WITH_IMM;
+  const bool whole = handle_of<QpHandle>(qp)->core->device().profile().writes_whole_128;
+  return (flags & kReturnCapabilities) != 0 && is_write && whole ? kAligned128Bytes : 0;
+}
 
 FR_SIM_EXPORT int ibv_destroy_qp(ibv_qp* qp) {
   auto* handle = handle_of<QpHandle>(qp);

@@ -118,9 +118,10 @@ void add_break(CLI::App& app, const NetworkSource& network) {
   CLI::App& command = *app.add_subcommand("break", "Plant a fault");
   options->target.add_to(command);
   command
-      .add_option(
-          "action", options->action,
-          "link-down, link-up, lose, fail, delay, not-ready, stall, drop, duplicate, corrupt")
+      .add_option("action", options->action,
+                  "link-down, link-up, lose, fail, delay, not-ready, stall, drop, duplicate, "
+                  "corrupt, tear-8, "
+                  "tear-128")
       ->required();
   command.add_option("--on", options->operations, "send, read, write or any, comma between");
   command.add_option("--peer", options->peer, "Only towards this NIC: NODE:INDEX");
@@ -132,7 +133,7 @@ void add_break(CLI::App& app, const NetworkSource& network) {
                      "Completion status of `fail` (docs/emulated-efa.md)");
   add_quantity(command, "--chance", options->chance, parse_chance, "E.g. 10%");
   add_quantity(command, "--delay", options->delay_ns, parse_duration,
-               "Of `delay`, and before `fail`");
+               "Of `delay`, before `fail`, of the late halves of `tear`");
   command.callback([options, network] { apply_break(network(), *options); });
 }
 

@@ -49,10 +49,10 @@ std::optional<uint32_t> find_fault_action(const std::string& word) {
     const char* name;
     FaultAction action;
   };
-  constexpr Word kWords[] = {{"fail", kFaultFail},          {"delay", kFaultDelay},
-                             {"not-ready", kFaultNotReady}, {"stall", kFaultStall},
-                             {"drop", kFaultDrop},          {"duplicate", kFaultDuplicate},
-                             {"corrupt", kFaultCorrupt}};
+  constexpr Word kWords[] = {
+      {"fail", kFaultFail},       {"delay", kFaultDelay},  {"not-ready", kFaultNotReady},
+      {"stall", kFaultStall},     {"drop", kFaultDrop},    {"duplicate", kFaultDuplicate},
+      {"corrupt", kFaultCorrupt}, {"tear-8", kFaultTear8}, {"tear-128", kFaultTear128}};
   for (const Word& each : kWords)
     if (word == each.name) return each.action;
   return std::nullopt;

@@ -29,7 +29,7 @@ void apply_shape(DeviceState& device, const ShapeChange& change);
 bool apply_link_action(DeviceState& device, const std::string& action);
 
 /// The fault action of a word (`fail`, `delay`, `not-ready`, `stall`, `drop`, `duplicate`,
-/// `corrupt`).
+/// `corrupt`, `tear-8`, `tear-128`).
 std::optional<uint32_t> find_fault_action(const std::string& word);
 
 /// `send`, `read,write`, `any` as a set of FaultOperation.

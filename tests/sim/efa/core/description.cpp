@@ -81,10 +81,11 @@ bool Parser::line(const Words& words) {
   return key != keys.end() && key->second(words);
 }
 
-/// `rdma [read] [write] [unsolicited]`, or `rdma none`.
+/// `rdma [read] [write] [unsolicited] [whole128]`, or `rdma none`.
 bool Parser::rdma(const Words& words) {
   Profile& profile = description.profile;
   profile.rdma_read = profile.rdma_write = profile.unsolicited_write = false;
+  profile.writes_whole_128 = false;
   for (size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "read")
       profile.rdma_read = true;
@@ -92,6 +93,8 @@ bool Parser::rdma(const Words& words) {
       profile.rdma_write = true;
     else if (words[i] == "unsolicited")
       profile.unsolicited_write = true;
+    else if (words[i] == "whole128")
+      profile.writes_whole_128 = true;
     else if (words[i] != "none")
       return false;
   }
@@ -142,6 +145,7 @@ std::string format_rdma(const Profile& profile) {
   if (profile.rdma_read) text += " read";
   if (profile.rdma_write) text += " write";
   if (profile.unsolicited_write) text += " unsolicited";
+  if (profile.writes_whole_128) text += " whole128";
   return text.empty() ? " none" : text;
 }
 

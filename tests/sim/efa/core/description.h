@@ -53,6 +53,7 @@ struct Profile {
   uint32_t send_queue_entries = 4096;
   uint32_t receive_queue_entries = 32768;
   uint32_t max_rdma_bytes = 1u << 30;
+  bool writes_whole_128 = false;  // aligned 128 bytes of a write arrive whole
 };
 
 /// `efa0` .. `efa3`; nullopt for another name.

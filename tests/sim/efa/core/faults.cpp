@@ -83,7 +83,9 @@ Fate draw_fate(DeviceState& device, const WorkRequest& request, uint32_t qpn, Ra
     if (rule.active.load(std::memory_order_acquire) != kActive) continue;
     if (!fits(rule, request, qpn) || !hits(rule, random)) continue;
     fate.actions |= rule.actions;
-    fate.delay_ns = std::max(fate.delay_ns, rule.delay_ns.load());
+    const bool tears = (rule.actions & (kFaultTear8 | kFaultTear128)) != 0;
+    uint64_t& delay = tears ? fate.tear_ns : fate.delay_ns;
+    delay = std::max(delay, rule.delay_ns.load());
     if (fate.has(kFaultFail)) fate.status = static_cast<Status>(rule.status.load());
   }
   return fate;

@@ -21,6 +21,9 @@ enum FaultAction : uint32_t {
   kFaultDrop = 16,       // UD: lost on the way
   kFaultDuplicate = 32,  // the data of a write arrives twice
   kFaultCorrupt = 64,    // one byte of a write arrives changed
+  // The first half of each aligned unit of what RDMA moves arrives `delay_ns` after the second.
+  kFaultTear8 = 128,
+  kFaultTear128 = 256,
 };
 
 /// Which operations a rule concerns, as a set.
@@ -48,8 +51,10 @@ struct Fate {
   uint32_t actions = 0;
   Status status = Status::kOk;
   uint64_t delay_ns = 0;
+  uint64_t tear_ns = 0;
 
   bool has(FaultAction action) const { return (actions & action) != 0; }
+  bool tears() const { return (actions & (kFaultTear8 | kFaultTear128)) != 0; }
 };
 
 /// Plants a rule; its number, or nullopt if the table is full.

@@ -6,9 +6,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <array>
 #include <cerrno>
-#include <cstdio>
+#include <climits>
 #include <cstring>
 
 #include "tests/sim/efa/core/device_memory.h"
@@ -17,6 +17,9 @@ namespace fabrail::sim {
 namespace {
 
 bool own_process(uint32_t pid) { return pid == static_cast<uint32_t>(getpid()); }
+
+constexpr size_t kMostPieces = 1024;
+static_assert(kMostPieces <= IOV_MAX);
 
 // What could be copied and what not, by the kernel: a target without the pages it registered is a
 // bad address.
@@ -51,9 +54,72 @@ Status copy_within(Operation operation, uint64_t local, uint64_t remote, size_t 
   return Status::kOk;
 }
 
-}  // namespace
+/// Pieces on their way to another process, or from it: many in one call. The kernel copies one
+/// after the other.
+class PieceBatch {
+ public:
+  PieceBatch(Operation operation, uint32_t pid) : operation_(operation), pid_(pid) {}
 
-namespace {
+  Status add(uint64_t local, uint64_t remote, size_t bytes) {
+    if (our_count_ == kMostPieces) {
+      const Status status = send();
+      if (status != Status::kOk) return status;
+    }
+    ours_[our_count_++] = {reinterpret_cast<void*>(local), bytes};
+    // One side in pieces suffices, and their pages are looked up for each that they have.
+    if (their_count_ != 0 && remote == their_end_)
+      theirs_[their_count_ - 1].iov_len += bytes;
+    else
+      theirs_[their_count_++] = {reinterpret_cast<void*>(remote), bytes};
+    their_end_ = remote + bytes;
+    bytes_ += bytes;
+    return Status::kOk;
+  }
+
+  Status send() {
+    if (our_count_ == 0) return Status::kOk;
+    const auto process = static_cast<pid_t>(pid_);
+    const ssize_t moved =
+        operation_ == Operation::kRead
+            ? process_vm_readv(process, ours_.data(), our_count_, theirs_.data(), their_count_, 0)
+            : process_vm_writev(process, ours_.data(), our_count_, theirs_.data(), their_count_, 0);
+    if (moved < 0) return status_of(errno);
+    if (static_cast<size_t>(moved) != bytes_) return Status::kRemoteBadAddress;
+    our_count_ = their_count_ = bytes_ = 0;
+    return Status::kOk;
+  }
+
+ private:
+  Operation operation_;
+  uint32_t pid_;
+  size_t our_count_ = 0;
+  size_t their_count_ = 0;
+  uint64_t their_end_ = 0;
+  size_t bytes_ = 0;
+  std::array<iovec, kMostPieces> ours_;
+  std::array<iovec, kMostPieces> theirs_;
+};
+
+Status copy_in_pieces(const RdmaCopy& copy, uint32_t pid, uint64_t local, uint64_t remote) {
+  PieceBatch batch(copy.operation, pid);
+  const bool own = own_process(pid);
+  const uint64_t sink = copy.operation == Operation::kRead ? local : remote;
+  Status status = Status::kOk;
+  for_each_piece(sink, copy.local.bytes, copy.texture, [&](Piece piece) {
+    status =
+        own ? copy_within(copy.operation, local + piece.offset, remote + piece.offset, piece.bytes)
+            : batch.add(local + piece.offset, remote + piece.offset, piece.bytes);
+    return status == Status::kOk;
+  });
+  return status == Status::kOk ? batch.send() : status;
+}
+
+Status copy_bytes(const RdmaCopy& copy, uint32_t pid, uint64_t local, uint64_t remote) {
+  if (copy.texture.kind != Texture::kPlain) return copy_in_pieces(copy, pid, local, remote);
+  const size_t bytes = copy.local.bytes;
+  return own_process(pid) ? copy_within(copy.operation, local, remote, bytes)
+                          : copy_across(copy.operation, pid, local, remote, bytes);
+}
 
 /// The side whose bytes are taken.
 void tell_source(const RdmaCopy& copy, bool own_target) {
@@ -82,13 +148,9 @@ Status copy_rdma(Membership& membership, const RdmaCopy& copy) {
   const auto remote = PinnedRegion::remote(membership, copy.target, copy.remote,
                                            is_read ? kAccessRemoteRead : kAccessRemoteWrite);
   if (!remote.valid()) return Status::kRemoteBadAddress;
-  const size_t bytes = copy.local.bytes;
   const bool own_target = own_process(remote.pid());
   tell_source(copy, own_target);
-  const Status status =
-      own_target
-          ? copy_within(copy.operation, local.address(), remote.address(), bytes)
-          : copy_across(copy.operation, remote.pid(), local.address(), remote.address(), bytes);
+  const Status status = copy_bytes(copy, remote.pid(), local.address(), remote.address());
   tell_sink(copy, own_target);
   return status;
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "tests/sim/efa/core/pieces.h"
 #include "tests/sim/efa/core/region_table.h"
 #include "tests/sim/efa/core/work_request.h"
 
@@ -18,6 +19,7 @@ struct RdmaCopy {
   Segment local;
   RemoteOwner target;
   Segment remote;
+  Texture texture = {};
 };
 
 /// Copies; the target's process need not run. Both regions stay registered meanwhile.

@@ -82,6 +82,7 @@ class SendQueue {
     Fate fate;
     Stage stage = Stage::kFree;
     bool was_dropped = false;
+    bool is_late_half = false;  // torn: the second halves have arrived
     Status status = Status::kOk;
     uint32_t attempts = 0;
     uint32_t moved = 0;        // bytes of RDMA done
@@ -117,6 +118,9 @@ class SendQueue {
   void begin_chunks(Slot& slot);
   void queue_transfer(uint32_t index);
   RdmaCopy next_piece(const Slot& slot) const;
+  Texture texture_of(const Slot& slot) const;
+  bool has_late_half(const Slot& slot) const;
+  bool move_late_half(uint32_t index, uint64_t now);
   void count_moved(const Slot& slot, uint32_t bytes);
   void deliver_again(const Slot& slot);
 

@@ -20,13 +20,15 @@ constexpr uint64_t kNotReadyRetry = 100 * kMicrosecond;
 constexpr uint64_t kCrowdedRetry = kMillisecond;
 constexpr uint32_t kChunkBytes = 128 << 10;
 constexpr uint32_t kSmallestChunk = 4 << 10;
+constexpr uint32_t kWholeBytes = 128;
 
 uint64_t packets(uint64_t bytes) { return bytes == 0 ? 1 : (bytes + kMtuBytes - 1) / kMtuBytes; }
 
 /// Half a millisecond's worth of a capped link, so that its users take turns.
 uint32_t chunk_for(uint64_t rate) {
   if (rate == 0) return kChunkBytes;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(rate / 2000, kSmallestChunk, kChunkBytes));
+  const auto bytes = std::clamp<uint64_t>(rate / 2000, kSmallestChunk, kChunkBytes);
+  return static_cast<uint32_t>(bytes / kWholeBytes * kWholeBytes);
 }
 
 bool is_down(const DeviceState& device) {
@@ -154,8 +156,10 @@ void SendQueue::begin_chunks(Slot& slot) {
   slot.chunk_bytes = std::min(chunk_for(near), chunk_for(far));
   const uint32_t chunks = (slot.request.bytes + slot.chunk_bytes - 1) / slot.chunk_bytes;
   // Packets of one operation arrive in any order: with shuffle on, the last bytes may come before
-  // the first.
-  if (identity_.nic.state->shape.shuffle_window.load() > 1)
+  // the first. Pieces that would split what arrives whole stay in order.
+  const bool splits =
+      identity_.profile.writes_whole_128 && slot.request.remote_address % kWholeBytes != 0;
+  if (identity_.nic.state->shape.shuffle_window.load() > 1 && !splits)
     slot.first_chunk = static_cast<uint32_t>(random_.below(chunks));
 }
 
@@ -190,7 +194,32 @@ RdmaCopy SendQueue::next_piece(const Slot& slot) const {
   copy.local.address += offset;
   copy.local.bytes = end - offset;
   copy.remote = {request.remote_address + offset, end - offset, request.remote_key};
+  copy.texture = texture_of(slot);
   return copy;
+}
+
+Texture SendQueue::texture_of(const Slot& slot) const {
+  if (slot.fate.tears())
+    return {slot.is_late_half ? Texture::kFirstHalves : Texture::kSecondHalves,
+            slot.fate.has(kFaultTear128) ? kWholeBytes : 8};
+  const bool whole =
+      slot.request.operation == Operation::kWrite && identity_.profile.writes_whole_128;
+  if (!whole) return {};
+  return {Texture::kWholeUnits, kWholeBytes, identity_.nic.state->shape.shuffle_window.load() > 1};
+}
+
+bool SendQueue::has_late_half(const Slot& slot) const {
+  return slot.fate.tears() && !slot.is_late_half && slot.request.operation != Operation::kSend;
+}
+
+/// Planted fault: all bytes once more, but only those that were left out. The operation completes
+/// when they, too, are there.
+bool SendQueue::move_late_half(uint32_t index, uint64_t now) {
+  Slot& slot = slots_[index];
+  slot.is_late_half = true;
+  slot.moved = 0;
+  slot.stage = Stage::kMove;
+  return park(index, now + slot.fate.tear_ns);
 }
 
 bool SendQueue::wants_help() const {
@@ -245,6 +274,7 @@ void SendQueue::finish_transfer(const Transfer& transfer, Status status, uint64_
 }
 
 void SendQueue::count_moved(const Slot& slot, uint32_t bytes) {
+  if (has_late_half(slot)) return;  // counted with that
   const bool is_read = slot.request.operation == Operation::kRead;
   DeviceState& near = *identity_.nic.state;
   DeviceState& far = *slot.peer->nic().state;
@@ -260,6 +290,7 @@ void SendQueue::count_moved(const Slot& slot, uint32_t bytes) {
 
 bool SendQueue::moved_all(uint32_t index, uint64_t now) {
   Slot& slot = slots_[index];
+  if (has_late_half(slot)) return move_late_half(index, now);
   if (slot.request.notifies()) {
     slot.stage = Stage::kNotify;
     return slot.finish_ns <= now || park(index, slot.finish_ns);

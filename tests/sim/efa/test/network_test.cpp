@@ -2,6 +2,9 @@
 // Copyright the fabrail authors
 // Shaping and faults, as values and as they show on traffic.
 #include "tests/sim/efa/test/network.h"
+
+#include <cstring>
+
 #include "tests/sim/efa/core/faults.h"
 #include "tests/sim/efa/core/shaper.h"
 
@@ -150,6 +153,51 @@ TEST(Fault, CorruptionReachesTheTarget) {
   EXPECT_EQ(hit.outcome(hit.write()), Status::kOk);
   EXPECT_NE(hit.far.memory()[0], hit.near.memory()[0]);
   EXPECT_EQ(hit.far.memory()[1], hit.near.memory()[1]);
+}
+
+/// Whether the byte lies in the half of its aligned unit that a torn operation moves at first.
+bool comes_first(const Endpoint& target, size_t offset, uint64_t unit) {
+  return target.address(offset) % unit >= unit / 2;
+}
+
+TEST(Fault, TornWritesShowSecondHalvesFirst) {
+  struct Case {
+    FaultAction action;
+    uint64_t unit;
+  };
+  for (const Case& each : {Case{kFaultTear8, 8}, Case{kFaultTear128, 128}}) {
+    Hit hit;
+    hit.near.fill(4);
+    hit.far.fill(9);
+    plant(hit.network.state(0),
+          {.actions = each.action, .delay_ns = 3'600'000 * kMillisecond, .times = 1});
+    ASSERT_EQ(hit.near.post(rdma_request(1, Operation::kWrite, hit.near, 1000, hit.far)), 0);
+    WorkRequest next = rdma_request(2, Operation::kWrite, hit.near, 1, hit.far);
+    next.remote_address += 2000;
+    ASSERT_EQ(hit.near.post(next), 0);
+    EXPECT_EQ(hit.near.wait().id, 2u);
+    for (size_t i = 0; i < 1000; ++i)
+      EXPECT_EQ(hit.far.memory()[i], pattern(i, comes_first(hit.far, i, each.unit) ? 4 : 9)) << i;
+  }
+}
+
+TEST(Fault, TornOperationsCompleteWhenAllBytesAreThere) {
+  constexpr uint32_t kBytes = (64 << 10) - 3;
+  for (const FaultAction action : {kFaultTear8, kFaultTear128}) {
+    for (const uint32_t bytes : {1u, 100u, kBytes}) {
+      Hit hit;
+      plant(hit.network.state(0), {.actions = action, .delay_ns = kMillisecond});
+      hit.near.fill(4);
+      EXPECT_EQ(hit.outcome(rdma_request(1, Operation::kWrite, hit.near, bytes, hit.far)),
+                Status::kOk);
+      EXPECT_EQ(std::memcmp(hit.far.memory().data(), hit.near.memory().data(), bytes), 0);
+      EXPECT_EQ(counted(hit.network.state(0), Counter::kWriteBytes), bytes);
+      hit.far.fill(5);
+      EXPECT_EQ(hit.outcome(rdma_request(2, Operation::kRead, hit.near, bytes, hit.far)),
+                Status::kOk);
+      EXPECT_EQ(std::memcmp(hit.far.memory().data(), hit.near.memory().data(), bytes), 0);
+    }
+  }
 }
 
 TEST(Fault, DuplicateWritesAgain) {

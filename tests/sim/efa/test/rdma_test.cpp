@@ -47,6 +47,45 @@ TEST(Rdma, ShuffledPiecesStillMakeTheWhole) {
   }
 }
 
+TEST(Rdma, WholeUnitsAreCopiedLikeAllElse) {
+  for (const char* order : {"shuffle 0", "shuffle 8"}) {
+    Pair pair(std::string("rdma read write unsolicited whole128\n") + order,
+              {.memory_bytes = kLarge});
+    for (const uint32_t bytes : {1u, 127u, 5000u, kLarge - 77}) {
+      pair.near.fill(static_cast<uint8_t>(bytes));
+      pair.far.fill(0);
+      WorkRequest request = rdma_request(1, Operation::kWrite, pair.near, bytes, pair.far);
+      request.remote_address += 77;
+      ASSERT_EQ(pair.near.post(request), 0);
+      EXPECT_EQ(pair.near.wait().status, Status::kOk);
+      EXPECT_EQ(std::memcmp(pair.near.memory().data(), pair.far.memory().data() + 77, bytes), 0);
+    }
+  }
+}
+
+std::vector<Piece> pieces_of(uint64_t target, size_t bytes, const Texture& texture) {
+  std::vector<Piece> all;
+  for_each_piece(target, bytes, texture, [&](Piece piece) {
+    all.push_back(piece);
+    return true;
+  });
+  return all;
+}
+
+TEST(Pieces, RiseWithinUnitsOfWhichTheLastMayBeFirst) {
+  const std::vector<Piece> rising{{0, 5}, {5, 8}, {13, 8}, {21, 1}};
+  EXPECT_EQ(pieces_of(115, 22, {Texture::kWholeUnits, 128, false}), rising);
+  const std::vector<Piece> last_first{{13, 8}, {21, 1}, {0, 5}, {5, 8}};
+  EXPECT_EQ(pieces_of(115, 22, {Texture::kWholeUnits, 128, true}), last_first);
+}
+
+TEST(Pieces, HalvesOfUnitsMakeTheWhole) {
+  const std::vector<Piece> second{{1, 4}, {9, 1}};
+  EXPECT_EQ(pieces_of(11, 10, {Texture::kSecondHalves, 8, false}), second);
+  const std::vector<Piece> first{{0, 1}, {5, 4}};
+  EXPECT_EQ(pieces_of(11, 10, {Texture::kFirstHalves, 8, false}), first);
+}
+
 TEST(Rdma, ImmediateComesAfterTheDataAndTakesAReceive) {
   Pair pair;
   pair.near.fill(9);
