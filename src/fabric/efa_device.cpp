@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "src/fabric/symbol.h"
+
 namespace fabrail::fabric {
 
 namespace {
@@ -32,12 +34,6 @@ constexpr int kForkUnneeded = 2;                // IBV_FORK_UNNEEDED
 
 // Stays open, as it does below libfabric.
 void* library(const char* name) { return dlopen(name, RTLD_NOW | RTLD_LOCAL); }
-
-template <typename Function>
-bool resolve(void* handle, const char* name, Function& target) {
-  target = handle == nullptr ? nullptr : reinterpret_cast<Function>(dlsym(handle, name));
-  return target != nullptr;
-}
 
 struct Verbs {
   VerbsDevice** (*list)(int* count) = nullptr;

@@ -10,18 +10,14 @@
 #include <cstdlib>
 #include <vector>
 
+#include "src/fabric/symbol.h"
+
 namespace fabrail::fabric {
 
 namespace {
 
 constexpr std::array kDefaultFiles = {"libfabric.so.1", "/opt/amazon/efa/lib64/libfabric.so.1",
                                       "/opt/amazon/efa/lib/libfabric.so.1"};
-
-template <typename Function>
-bool resolve(void* handle, const char* name, Function& target) {
-  target = reinterpret_cast<Function>(dlsym(handle, name));
-  return target != nullptr;
-}
 
 std::string version_text(std::uint32_t version) {
   return std::to_string(FI_MAJOR(version)) + "." + std::to_string(FI_MINOR(version));

@@ -13,17 +13,8 @@
 namespace fabrail::cli::perf {
 namespace {
 
-// NCCL's SIMPLE protocol moves steps of this size.
-constexpr size_t kSliceBytes = size_t{512} << 10;
-
 /// The buffers come from mmap: aligned for float, and of implicit lifetime.
 float* floats(std::byte* address) { return std::launder(reinterpret_cast<float*>(address)); }
-
-size_t largest(const std::vector<Plan>& plans) {
-  return std::max_element(plans.begin(), plans.end(),
-                          [](const Plan& a, const Plan& b) { return a.bytes < b.bytes; })
-      ->bytes;
-}
 
 }  // namespace
 
@@ -40,8 +31,8 @@ AllReduce::AllReduce(Plugin& plugin, Connections connections, int rank, int rank
       rank_(rank),
       ranks_(ranks),
       depth_(plans.front().depth),
-      input_(largest(plans)),
-      output_(largest(plans)),
+      input_(largest_bytes(plans)),
+      output_(largest_bytes(plans)),
       scratch_(depth_ * kSliceBytes),
       next_(std::move(connections.sends[static_cast<size_t>(rank)])),
       previous_(std::move(connections.recvs[static_cast<size_t>((rank + ranks - 1) % ranks)])),

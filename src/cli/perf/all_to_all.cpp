@@ -10,18 +10,6 @@
 #include "src/cli/perf/pattern.h"
 
 namespace fabrail::cli::perf {
-namespace {
-
-constexpr size_t kSliceBytes = size_t{512} << 10;
-
-size_t largest(const std::vector<Plan>& plans) {
-  return std::max_element(plans.begin(), plans.end(),
-                          [](const Plan& a, const Plan& b) { return a.bytes < b.bytes; })
-      ->bytes;
-}
-
-}  // namespace
-
 std::vector<Edge> AllToAll::edges(int ranks) {
   std::vector<Edge> edges;
   for (int from = 0; from < ranks; ++from) {
@@ -38,8 +26,8 @@ AllToAll::AllToAll(Plugin& plugin, Connections connections, int rank, int ranks,
       rank_(rank),
       ranks_(ranks),
       depth_(plans.front().depth),
-      input_(largest(plans)),
-      output_(largest(plans)) {
+      input_(largest_bytes(plans)),
+      output_(largest_bytes(plans)) {
   const std::vector<Edge> all = edges(ranks);
   const auto index_of = [&](int from, int to) {
     return static_cast<size_t>(

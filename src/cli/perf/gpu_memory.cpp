@@ -47,6 +47,8 @@ void GpuMemory::call_in_context(const char* name, Arguments... arguments) const 
 std::byte* GpuMemory::allocate(size_t bytes) const {
   Address address = 0;
   call_in_context("cuMemAlloc_v2", &address, bytes);
+  // A number to CUDA, a pointer to NCCL.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
   return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(address));
 }
 

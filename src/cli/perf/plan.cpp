@@ -82,6 +82,12 @@ Plan plan_of(TestKind test, uint64_t bytes, const Options& options) {
 
 }  // namespace
 
+size_t largest_bytes(const std::vector<Plan>& plans) {
+  return std::max_element(plans.begin(), plans.end(),
+                          [](const Plan& a, const Plan& b) { return a.bytes < b.bytes; })
+      ->bytes;
+}
+
 std::vector<Plan> plans_of(TestKind test, const Options& options) {
   const Range range = range_of(test, options);
   std::vector<Plan> plans;

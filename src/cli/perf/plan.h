@@ -4,6 +4,7 @@
 // Which sizes a test goes through, and how often.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -23,5 +24,11 @@ struct Plan {
 
 /// The rows of `test`. Sizes and counts that the user did not give depend on the test and the size.
 std::vector<Plan> plans_of(TestKind test, const Options& options);
+
+/// The bytes of the largest of them; there must be one.
+size_t largest_bytes(const std::vector<Plan>& plans);
+
+/// NCCL's Simple protocol moves steps of this size, and so do the collectives here.
+constexpr size_t kSliceBytes = size_t{512} << 10;
 
 }  // namespace fabrail::cli::perf
