@@ -188,6 +188,11 @@ function(nccl_efa_cases version)
     CHECKS ${gdr} ${right} --see "via P2P/" RUN ${everything} -g 2)
   nccl_efa_case(${version} registered_buffers ENV EMUGPU_CC=8.0 CHECKS ${gdr} ${right} RUN ${everything} -R)
 
+  # Before v9 the plugin cannot ask for flushes; NCCL flushes for this GPU by itself.
+  nccl_efa_case(${version} v8_alone ENV EMUGPU_CC=8.0 NCCL_NET_PLUGIN=$<TARGET_FILE:nccl-net-onlyv8>
+    SINGLE_VERSION_OF=$<TARGET_FILE:nccl-net-fabrail>
+    CHECKS ${gdr} ${right} --see "Loaded net plugin fabrail \\(v8\\)" RUN ${everything})
+
   # Would these see what they are there for?
   nccl_efa_case(${version} missing_flush_is_seen ENV EMUGPU_CC=9.0 CHECKS ${gdr} ${wrong} RUN ${everything})
   nccl_efa_case(${version} flipped_bit_is_seen ENV EMUGPU_CC=8.0 BREAK corrupt --on write
@@ -213,6 +218,22 @@ LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}:${CMAKE_BINARY_DIR}/emugpu;FABRAIL_PROVIDER=
 EMUGPU_WRITES_ORDERING=200;EMUGPU_MEMORY_BYTES=1073741824")
 endfunction()
 
+# The plugin as NCCL's adapters from older ABIs see it, one at a time (tests/nccl/stub). v8 is what NCCL 2.20 to 2.23
+# speak themselves.
+function(nccl_abi_cases version)
+  foreach(abi RANGE 6 10)
+    set(alone NCCL_NET_PLUGIN=$<TARGET_FILE:nccl-net-onlyv${abi}> SINGLE_VERSION_OF=$<TARGET_FILE:nccl-net-fabrail>)
+    set(loaded "Loaded net plugin fabrail \\(v${abi}\\)")
+    if(abi EQUAL 8)
+      set(work all -b 8 -e 1M -f 362)
+    else()
+      set(work all_reduce -b 8 -e 64K -f 90)
+    endif()
+    nccl_case(${version} fabrail.v${abi}_alone ENV ${net_fabrail} ${alone}
+      SEE ${all_right} ${loaded} "Using network fabrail" "via NET/fabrail" RUN ${work} --nodes 2 -n 1 -w 0)
+  endforeach()
+endfunction()
+
 function(nccl_cases version)
   nccl_network_case(${version} Socket Ring Simple 2)
   nccl_network_case(${version} Socket Ring LL 2)
@@ -231,6 +252,7 @@ function(nccl_cases version)
     RUN all_reduce --nodes 2 -b 1M -n 1 -w 0)
   if(TARGET nccl-net-fabrail)
     nccl_plugin_cases(${version})
+    nccl_abi_cases(${version})
   endif()
   if(TARGET nccl-net-fabrail AND TARGET fabrail-sim)
     nccl_topology_cases(${version})
