@@ -189,9 +189,11 @@ function(nccl_efa_cases version)
   nccl_efa_case(${version} registered_buffers ENV EMUGPU_CC=8.0 CHECKS ${gdr} ${right} RUN ${everything} -R)
 
   # Before v9 the plugin cannot ask for flushes; NCCL flushes for this GPU by itself.
-  nccl_efa_case(${version} v8_alone ENV EMUGPU_CC=8.0 NCCL_NET_PLUGIN=$<TARGET_FILE:nccl-net-onlyv8>
-    SINGLE_VERSION_OF=$<TARGET_FILE:nccl-net-fabrail>
-    CHECKS ${gdr} ${right} --see "Loaded net plugin fabrail \\(v8\\)" RUN ${everything})
+  if(version VERSION_GREATER_EQUAL 2.24)
+    nccl_efa_case(${version} v8_alone ENV EMUGPU_CC=8.0 NCCL_NET_PLUGIN=$<TARGET_FILE:nccl-net-onlyv8>
+      SINGLE_VERSION_OF=$<TARGET_FILE:nccl-net-fabrail>
+      CHECKS ${gdr} ${right} --see "Loaded net plugin fabrail \\(v8\\)" RUN ${everything})
+  endif()
 
   # Would these see what they are there for?
   nccl_efa_case(${version} missing_flush_is_seen ENV EMUGPU_CC=9.0 CHECKS ${gdr} ${wrong} RUN ${everything})
@@ -218,10 +220,14 @@ LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}:${CMAKE_BINARY_DIR}/emugpu;FABRAIL_PROVIDER=
 EMUGPU_WRITES_ORDERING=200;EMUGPU_MEMORY_BYTES=1073741824")
 endfunction()
 
-# The plugin as NCCL's adapters from older ABIs see it, one at a time (tests/nccl/stub). v8 is what NCCL 2.20 to 2.23
-# speak themselves.
+# The plugin as NCCL's adapters from older ABIs see it, one at a time (tests/nccl/stub). NCCL 2.22 has none from v8,
+# which it speaks itself.
 function(nccl_abi_cases version)
-  foreach(abi RANGE 6 10)
+  set(newest 10)
+  if(version VERSION_LESS 2.24)
+    set(newest 7)
+  endif()
+  foreach(abi RANGE 6 ${newest})
     set(alone NCCL_NET_PLUGIN=$<TARGET_FILE:nccl-net-onlyv${abi}> SINGLE_VERSION_OF=$<TARGET_FILE:nccl-net-fabrail>)
     set(loaded "Loaded net plugin fabrail \\(v${abi}\\)")
     if(abi EQUAL 8)
@@ -246,6 +252,8 @@ function(nccl_cases version)
   nccl_case(${version} shared_memory
     ENV NCCL_P2P_DISABLE=1 SEE ${all_right} "via SHM/"
     RUN all_reduce,alltoall -g 2 -b 8 -e 1M -f 362 -n 1 -w 0)
+  nccl_case(${version} no_size_is_refused
+    STATUS 2 SEE "maxbytes is less than" NOT ${all_right} RUN all_reduce -b 64K -e 1K)
   nccl_case(${version} ll128_is_refused
     ENV ${net_Socket} NCCL_PROTO=LL128 STATUS 134
     SEE "\\[emugpu\\] not emulated: NCCL device function" NOT ${all_right}
