@@ -226,6 +226,13 @@ function(nccl_efa_cases version)
     CHECKS ${staged} ${right} --needs "decided: protocols Simple and LL" --see "NCCL_PROTO=.LL128 set" --not "${took_ll128}"
     RUN all_reduce -b 8 -e 1M -f 362)
 
+  # Before v9 the plugin cannot ask for flushes; NCCL flushes for this GPU by itself.
+  if(version VERSION_GREATER_EQUAL 2.24)
+    nccl_efa_case(${version} v8_alone ENV EMUGPU_CC=8.0 NCCL_NET_PLUGIN=$<TARGET_FILE:nccl-net-onlyv8>
+      SINGLE_VERSION_OF=$<TARGET_FILE:nccl-net-fabrail>
+      CHECKS ${gdr} ${right} --see "Loaded net plugin fabrail \\(v8\\)" RUN ${everything})
+  endif()
+
   # Would these see what they are there for?
   nccl_efa_case(${version} missing_flush_is_seen ENV EMUGPU_CC=9.0 CHECKS ${gdr} ${wrong} RUN ${everything})
   nccl_efa_case(${version} flipped_bit_is_seen ENV EMUGPU_CC=8.0 BREAK corrupt --on write
@@ -263,6 +270,26 @@ LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}:${CMAKE_BINARY_DIR}/emugpu;FABRAIL_PROVIDER=
 EMUGPU_WRITES_ORDERING=200;EMUGPU_MEMORY_BYTES=1073741824")
 endfunction()
 
+# The plugin as NCCL's adapters from older ABIs see it, one at a time (tests/nccl/stub). NCCL 2.22 has none from v8,
+# which it speaks itself.
+function(nccl_abi_cases version)
+  set(newest 10)
+  if(version VERSION_LESS 2.24)
+    set(newest 7)
+  endif()
+  foreach(abi RANGE 6 ${newest})
+    set(alone NCCL_NET_PLUGIN=$<TARGET_FILE:nccl-net-onlyv${abi}> SINGLE_VERSION_OF=$<TARGET_FILE:nccl-net-fabrail>)
+    set(loaded "Loaded net plugin fabrail \\(v${abi}\\)")
+    if(abi EQUAL 8)
+      set(work all -b 8 -e 1M -f 362)
+    else()
+      set(work all_reduce -b 8 -e 64K -f 90)
+    endif()
+    nccl_case(${version} fabrail.v${abi}_alone ENV ${net_fabrail} ${alone}
+      SEE ${all_right} ${loaded} "Using network fabrail" "via NET/fabrail" RUN ${work} --nodes 2 -n 1 -w 0)
+  endforeach()
+endfunction()
+
 function(nccl_cases version)
   nccl_network_case(${version} Socket Ring Simple 2)
   nccl_network_case(${version} Socket Ring LL 2)
@@ -286,8 +313,11 @@ function(nccl_cases version)
       SEE "\\[emugpu\\] not emulated: NCCL device function" NOT ${all_right}
       RUN all_gather --nodes 2 -b 1M -n 1 -w 0)
   endif()
+  nccl_case(${version} no_size_is_refused
+    STATUS 2 SEE "maxbytes is less than" NOT ${all_right} RUN all_reduce -b 64K -e 1K)
   if(TARGET nccl-net-fabrail)
     nccl_plugin_cases(${version})
+    nccl_abi_cases(${version})
   endif()
   if(TARGET nccl-net-fabrail AND TARGET fabrail-sim)
     nccl_topology_cases(${version})
@@ -295,4 +325,12 @@ function(nccl_cases version)
     nccl_whole_nodes_case(${version} all_reduce -b 4M)
     nccl_whole_nodes_case(${version} alltoall -b 16M)
   endif()
+endfunction()
+
+# Whether the scripts work that people run for longer: tests/nccl_e2e/soak and compare.
+function(nccl_script_cases)
+  add_test(NAME nccl_e2e.soak COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/soak --build ${CMAKE_BINARY_DIR} --runs 5 --seed 139)
+  add_test(NAME nccl_e2e.compare COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/compare --build ${CMAKE_BINARY_DIR}
+    --rounds 1 --iters 1 --collectives all_reduce)
+  set_tests_properties(nccl_e2e.soak nccl_e2e.compare PROPERTIES LABELS nccl_e2e PROCESSORS 2 TIMEOUT 300)
 endfunction()

@@ -11,16 +11,13 @@
 #include <fstream>
 
 #include "tests/topology/machines.h"
+#include "tests/topology/temporary.h"
 #include "topology/hwloc_reader.h"
 
 namespace fabrail::topology {
 namespace {
 
-std::string temporary(const std::string& name, const std::string& text) {
-  const std::string path = ::testing::TempDir() + "/" + name;
-  std::ofstream(path) << text;
-  return path;
-}
+using testing::temporary_file;
 
 TEST(ReadMachineFile, KnowsTheInstanceAndItsDevices) {
   const auto machine = read_machine_file(testing::data_file("p5.48xlarge"), "");
@@ -42,18 +39,19 @@ TEST(ReadMachineFile, DevicesOfTheWholeMachineHaveNoNumaNode) {
 // By itself hwloc would load the real machine and report success for each of these.
 TEST(ReadMachineFile, BadFilesAreErrors) {
   EXPECT_FALSE(read_machine_file("/nonexistent.xml", "").ok());
-  EXPECT_FALSE(read_machine_file(temporary("empty.xml", ""), "").ok());
-  EXPECT_FALSE(read_machine_file(temporary("garbage.xml", "this is no XML"), "").ok());
-  EXPECT_FALSE(read_machine_file(temporary("other.xml", "<system version=\"1\"/>"), "").ok());
+  EXPECT_FALSE(read_machine_file(temporary_file("empty.xml", ""), "").ok());
+  EXPECT_FALSE(read_machine_file(temporary_file("garbage.xml", "this is no XML"), "").ok());
+  EXPECT_FALSE(read_machine_file(temporary_file("other.xml", "<system version=\"1\"/>"), "").ok());
   EXPECT_FALSE(
-      read_machine_file(temporary("hollow.xml", "<topology version=\"2.0\"></topology>"), "").ok());
+      read_machine_file(temporary_file("hollow.xml", "<topology version=\"2.0\"></topology>"), "")
+          .ok());
 }
 
 TEST(ReadMachineFile, AHalfFileIsAnError) {
   std::ifstream stream(testing::data_file("p5.48xlarge"));
   const std::string whole(std::istreambuf_iterator<char>(stream), {});
   EXPECT_FALSE(
-      read_machine_file(temporary("half.xml", whole.substr(0, whole.size() / 2)), "").ok());
+      read_machine_file(temporary_file("half.xml", whole.substr(0, whole.size() / 2)), "").ok());
 }
 
 TEST(ReadMachineFile, HwlocThatIsNotThereIsNamed) {

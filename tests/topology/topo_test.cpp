@@ -14,12 +14,14 @@
 #include "src/cli/topo/run.h"
 #include "src/cli/topo/svg.h"
 #include "tests/topology/golden.h"
+#include "tests/topology/temporary.h"
 #include "topology/xml_reader.h"
 
 namespace fabrail::cli::topo {
 namespace {
 
 using topology::testing::data_file;
+using topology::testing::temporary_file;
 
 struct Outcome {
   int code = 0;
@@ -32,12 +34,6 @@ Outcome run_topo(const Options& options) {
   std::ostringstream err;
   const int code = run(options, out, err);
   return {code, out.str(), err.str()};
-}
-
-std::string temporary(const std::string& name, const std::string& text) {
-  const std::string path = ::testing::TempDir() + "/" + name;
-  std::ofstream(path) << text;
-  return path;
 }
 
 // Characters, not bytes.
@@ -150,7 +146,7 @@ TEST(Topo, TheInstanceCanBeForced) {
 }
 
 TEST(Topo, SvgGoesToItsFile) {
-  const std::string file = temporary("p5.svg", "");
+  const std::string file = temporary_file("p5.svg", "");
   EXPECT_EQ(run_topo({.from = data_file("p5.48xlarge"), .svg = file}).code, 0);
   std::ifstream stream(file);
   const std::string text(std::istreambuf_iterator<char>(stream), {});
@@ -171,15 +167,15 @@ TEST(Topo, FilesThatCannotBeReadOrWrittenAreErrors) {
 
 TEST(Topo, LintFailsOnErrorsOnly) {
   const std::string p5 = data_file("p5.48xlarge");
-  const std::string narrow = temporary("narrow.xml",
-                                       "<system version=\"1\">\n<pci busid=\"0000:4f:00.0\" "
-                                       "class=\"0x020000\" link_speed=\"16 GT/s\" "
-                                       "link_width=\"8\"/>\n</system>\n");
+  const std::string narrow = temporary_file("narrow.xml",
+                                            "<system version=\"1\">\n<pci busid=\"0000:4f:00.0\" "
+                                            "class=\"0x020000\" link_speed=\"16 GT/s\" "
+                                            "link_width=\"8\"/>\n</system>\n");
   const Outcome warned = run_topo({.from = p5, .lint = narrow});
   EXPECT_EQ(warned.code, 0);
   EXPECT_NE(warned.out.find(":2: warning: the link of rdmap79s0"), std::string::npos) << warned.out;
-  const Outcome failed =
-      run_topo({.from = p5, .lint = temporary("wrong.xml", "<system version=\"2\"></system>")});
+  const Outcome failed = run_topo(
+      {.from = p5, .lint = temporary_file("wrong.xml", "<system version=\"2\"></system>")});
   EXPECT_EQ(failed.code, 1);
   EXPECT_NE(failed.out.find(":1: error: "), std::string::npos) << failed.out;
 }

@@ -126,6 +126,11 @@ std::optional<Options> parse_options(int argc, char** argv, int* status) {
     return std::nullopt;
   }
   if (options.most_bytes == 0) options.most_bytes = options.least_bytes;
+  if (options.most_bytes < options.least_bytes) {  // nothing would be run, and none of it wrong
+    std::fprintf(stderr, "--maxbytes is less than --minbytes\n");
+    *status = kBadUsage;
+    return std::nullopt;
+  }
   options.root %= options.job.ranks();
   options.job.arguments.assign(argv + 1, argv + argc);
   return options;

@@ -57,9 +57,11 @@ class Row {
     call_.output = output_;
   }
 
-  double time_iterations() {
+  double time_iterations(Shared* shared) {
     for (int i = 0; i < call_.options.warmup; ++i) start();
     finish();
+    // Who only sends would begin long before the others have come, and count their way.
+    shared->wait_for_all();
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < call_.options.iterations; ++i) start();
     finish();
@@ -108,10 +110,10 @@ class Row {
   std::vector<std::unique_ptr<Registration>> registrations_;
 };
 
-Measurement measure(const Call& call, bool in_place) {
+Measurement measure(const Call& call, bool in_place, Shared* shared) {
   Row row(call, in_place);
   const std::size_t torn = torn_lines();
-  Measurement m{.seconds = row.time_iterations()};
+  Measurement m{.seconds = row.time_iterations(shared)};
   for (int run = 0; call.options.check && run < kCheckedRuns; ++run) {
     m.wrong += row.checked_run(static_cast<std::uint64_t>(run) + 1);
   }
@@ -141,7 +143,7 @@ std::size_t run_row(Call call, std::size_t bytes, Shared* shared) {
   TableRow row{.bytes = call.count * unit};
   for (const bool in_place : {false, true}) {
     if (in_place && !collective.in_place) continue;
-    const Measurement own = measure(call, in_place);
+    const Measurement own = measure(call, in_place, shared);
     row.measurements[in_place ? 1 : 0] = over_all_ranks(shared, call.rank, call.ranks, own);
   }
   if (call.rank == 0) print_row(call, row);

@@ -4,9 +4,8 @@
 // What the plugin puts into the environment, and what it says about what others put there.
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "tests/topology/plugin/run_probe.h"
+#include "tests/topology/temporary.h"
 
 namespace fabrail::topology::testing {
 namespace {
@@ -15,12 +14,6 @@ Seen probe(const char* machine, const Variables& added = {}, const std::string& 
   Variables variables = variables_of({.machine = machine});
   variables.insert(variables.end(), added.begin(), added.end());
   return run_probe(variables, words);
-}
-
-std::string temporary(const std::string& name, const std::string& text) {
-  const std::string path = ::testing::TempDir() + "/" + name;
-  std::ofstream(path) << text;
-  return path;
 }
 
 TEST(Environment, IsSetForTheTypeAndEachVariableIsSaid) {
@@ -97,7 +90,7 @@ TEST(TopologyForNccl, ThatAParentSetIsReplaced) {
 }
 
 TEST(TopologyOfTheUser, StaysAndIsSaidToBeRight) {
-  const std::string path = temporary("right.xml", probe("p5.48xlarge").file);
+  const std::string path = temporary_file("right.xml", probe("p5.48xlarge").file);
   const Seen seen = probe("p5.48xlarge", {{"NCCL_TOPO_FILE", path}});
   EXPECT_EQ(value_of(seen, "NCCL_TOPO_FILE"), path);
   EXPECT_TRUE(seen.warnings.empty());
@@ -105,7 +98,7 @@ TEST(TopologyOfTheUser, StaysAndIsSaidToBeRight) {
 }
 
 TEST(TopologyOfTheUser, OfAnotherMachineIsReportedByLineAndDevice) {
-  const std::string path = temporary("other.xml", probe("p5.48xlarge").file);
+  const std::string path = temporary_file("other.xml", probe("p5.48xlarge").file);
   const Seen seen = probe("p5en.48xlarge", {{"NCCL_TOPO_FILE", path}});
   EXPECT_EQ(value_of(seen, "NCCL_TOPO_FILE"), path);
   EXPECT_TRUE(any_has(seen.warnings, path + ":4: NIC 0000:4f:00.0 is not a device"));
@@ -113,7 +106,7 @@ TEST(TopologyOfTheUser, OfAnotherMachineIsReportedByLineAndDevice) {
 
 TEST(TopologyOfTheUser, ThatNcclCannotReadIsReported) {
   for (const char* text : {"", "garbage", "<system version=\"1\"><cpu"}) {
-    const std::string path = temporary("broken.xml", text);
+    const std::string path = temporary_file("broken.xml", text);
     const Seen seen = probe("p5.48xlarge", {{"NCCL_TOPO_FILE", path}});
     EXPECT_TRUE(any_has(seen.warnings, "NCCL will fail")) << text;
   }
@@ -131,7 +124,7 @@ TEST(TopologyOfTheUser, WithMuchWrongIsNotAFloodOfWarnings) {
   std::string text = "<system version=\"1\">\n";
   for (int i = 0; i < 100; ++i) text += "<pci/>\n";
   const Seen seen =
-      probe("p5.48xlarge", {{"NCCL_TOPO_FILE", temporary("much.xml", text + "</system>\n")}});
+      probe("p5.48xlarge", {{"NCCL_TOPO_FILE", temporary_file("much.xml", text + "</system>\n")}});
   EXPECT_EQ(seen.warnings.size(), 9U);
   EXPECT_TRUE(any_has(seen.warnings, "fabrail topo --lint"));
 }

@@ -5,13 +5,14 @@
 #include <gtest/gtest.h>
 #include <stdio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+
+#include "tests/topology/temporary.h"
 
 namespace fabrail::topology::testing {
 
@@ -66,18 +67,16 @@ std::string output_of(const std::string& command, int& status) {
 std::string xml_file_of(const Scene& scene) {
   std::ifstream whole(data_file(scene.machine));
   EXPECT_TRUE(whole) << scene.machine;
-  static int number = 0;
-  const std::string path = ::testing::TempDir() + "/machine-" + std::to_string(getpid()) + "-" +
-                           std::to_string(number++) + ".xml";
-  std::ofstream part(path);
+  std::string part;
   int depth = 0;  // within an object that is left out
   for (std::string line; std::getline(whole, line);) {
     const bool inside = depth > 0;
     if (inside || is_hidden(line, scene.hidden)) depth += depth_change(line);
-    if (!inside && depth == 0) part << line << "\n";
+    if (!inside && depth == 0) part += line + "\n";
   }
   EXPECT_EQ(depth, 0) << "the parts of " << scene.machine << " are not on lines of their own";
-  return path;
+  static int number = 0;
+  return temporary_file("machine-" + std::to_string(number++) + ".xml", part);
 }
 
 Variables variables_of(const Scene& scene) {
