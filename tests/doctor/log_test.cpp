@@ -266,7 +266,7 @@ const std::vector<LogVariant> kErrorVariants = {
     row("Interfaces", "Bootstrap : no socket interface found", "NCCL_SOCKET_IFNAME"),
 };
 
-std::vector<LogVariant> all_variants() {
+std::vector<LogVariant> all_log_variants() {
   std::vector<LogVariant> all = kLoadVariants;
   all.insert(all.end(), kErrorVariants.begin(), kErrorVariants.end());
   return all;
@@ -284,7 +284,7 @@ TEST_P(BadLog, GivesExactlyItsCause) {
   EXPECT_TRUE(contains(all, variant.phrase)) << all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BadLog, testing::ValuesIn(all_variants()),
+INSTANTIATE_TEST_SUITE_P(All, BadLog, testing::ValuesIn(all_log_variants()),
                          [](const auto& one) { return std::string(one.param.name); });
 
 TEST(NcclLog, EverySignIsSeenByItself) {

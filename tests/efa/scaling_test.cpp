@@ -20,12 +20,12 @@ using namespace conformance;
 
 constexpr size_t kMessage = 8 << 20;
 constexpr size_t kTotalRate = 20'000'000;  // bytes per second of all rails together
-constexpr uint64_t kBefore = 4;            // messages until everything is in its stride
+constexpr uint64_t kBeforeCapping = 4;     // messages until everything is in its stride
 constexpr uint64_t kMeasured = 8;
 constexpr uint64_t kAfter = kStreamDepth + 2;  // the rails stay busy until after the last look
 
 size_t whole(uint64_t) { return kMessage; }
-const StreamPlan kPlan{kBefore + kMeasured + kAfter, kMessage, whole};
+const StreamPlan kPlan{kBeforeCapping + kMeasured + kAfter, kMessage, whole};
 
 void drain(Net& net, Channel& channel) {
   Pair pair = connect_to_peer(net, channel);
@@ -112,9 +112,9 @@ testing::AssertionResult stream_fills(Net& net, size_t rails, const Environment&
   SendStream stream(net, pair.send, kPlan);
   uint64_t received = 0;
   const std::vector<Sent> idle = sent_on(rails);
-  send_until(stream, peer.channel(), received, kBefore);
+  send_until(stream, peer.channel(), received, kBeforeCapping);
   const std::vector<Sent> first = sent_on(rails);
-  send_until(stream, peer.channel(), received, kBefore + kMeasured);
+  send_until(stream, peer.channel(), received, kBeforeCapping + kMeasured);
   const auto filled = fills_every_rail(difference(sent_on(rails), first));
   send_until(stream, peer.channel(), received, kPlan.count);
   check_shares(difference(sent_on(rails), idle));

@@ -22,7 +22,7 @@ using namespace conformance;
 
 constexpr size_t kProcesses = 8;
 constexpr std::array<size_t, 2> kDistances{1, 3};  // each process sends to two others
-constexpr size_t kRoom = 256 << 10;
+constexpr size_t kStormRoom = 256 << 10;
 
 uint64_t messages_of_a_stream() {
   constexpr uint64_t kStreams = kProcesses * kDistances.size();
@@ -31,14 +31,14 @@ uint64_t messages_of_a_stream() {
 
 Deadline patience() { return Deadline(sized(4 * kPatience, 80 * kPatience)); }
 
-// From nothing to kRoom, as many small ones as large ones.
+// From nothing to kStormRoom, as many small ones as large ones.
 size_t storm_size(uint64_t number) {
   const uint64_t spread = number * 0x9E3779B97F4A7C15ull >> 32;
   return (spread >> 5) % (size_t{2} << spread % 17);
 }
 
 StreamPlan plan_of(size_t sender, size_t distance) {
-  return {messages_of_a_stream(), kRoom, storm_size, (sender * kProcesses + distance) << 32};
+  return {messages_of_a_stream(), kStormRoom, storm_size, (sender * kProcesses + distance) << 32};
 }
 
 struct Lane {

@@ -163,7 +163,7 @@ std::vector<Path> working_paths(const fabric::DeviceProbes& probes) {
   return paths;
 }
 
-gpu::ProbeFailure failure_of(const Status& probed) {
+gpu::ProbeFailure what_failed(const Status& probed) {
   if (probed.ok()) return std::nullopt;
   return std::string(probed.error().text());
 }
@@ -188,8 +188,8 @@ gpu::PathDecision decide() {
   const fabric::DeviceProbes probes = probe();
   return gpu::decide_path(
       gpu::judge_paths(inputs),
-      {failure_of(probes.dmabuf), failure_of(probes.peer_memory), failure_of(probes.dmabuf_as_host),
-       failure_of(probes.peer_memory_as_host)});
+      {what_failed(probes.dmabuf), what_failed(probes.peer_memory),
+       what_failed(probes.dmabuf_as_host), what_failed(probes.peer_memory_as_host)});
 }
 
 }  // namespace fabrail

@@ -71,7 +71,7 @@ void expect_moves(const fabric::MemoryRegion& region, CUdeviceptr address, std::
 void expect_sends(const fabric::MemoryRegion& region, CUdeviceptr address, std::size_t bytes);
 fabric::DeviceProbes probe();
 std::vector<gpu::Path> working_paths(const fabric::DeviceProbes& probes);
-gpu::ProbeFailure failure_of(const Status& probed);
+gpu::ProbeFailure what_failed(const Status& probed);
 /// The decision as the plugin makes it: what is known, then what was tried.
 gpu::PathDecision decide();
 

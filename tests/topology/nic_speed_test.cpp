@@ -8,14 +8,14 @@ namespace fabrail::topology {
 namespace {
 
 TEST(NicSpeed, BelievesTheNicOnlyWhereItCanBeRight) {
-  struct Row {
+  struct SpeedRow {
     std::int64_t reported;
     int generation;
     const char* instance;
     std::int64_t expected;
     bool said;
   };
-  const Row table[] = {
+  const SpeedRow table[] = {
       {100000, 2, "p5.48xlarge", 100000, false},    // true, and the table agrees
       {0, 2, "p5.48xlarge", 100000, true},          // no rate
       {100000, 3, "p5en.48xlarge", 200000, true},   // an old driver's 100G
@@ -29,7 +29,7 @@ TEST(NicSpeed, BelievesTheNicOnlyWhereItCanBeRight) {
       {0, 0, nullptr, 10000, true},  // another kind of NIC: NCCL's default, said
       {200000, 0, "p5.48xlarge", 200000, false},
   };
-  for (const Row& row : table) {
+  for (const SpeedRow& row : table) {
     const InstanceType* type = row.instance ? find_instance_type(row.instance) : nullptr;
     const NicSpeed speed = nic_speed(row.reported, row.generation, type);
     const std::string name = row.instance ? row.instance : "unknown type";

@@ -12,6 +12,9 @@
 
 namespace emunccl {
 
+/// What a proxy leaves in a size that it has dealt with.
+inline constexpr ssize_t kTakenByProxy = -1;
+
 inline std::uint64_t load_acquire(const std::uint64_t* counter) {
   return __atomic_load_n(counter, __ATOMIC_ACQUIRE);
 }

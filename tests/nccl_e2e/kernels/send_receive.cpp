@@ -14,7 +14,6 @@ namespace emunccl {
 namespace {
 
 constexpr int kPeerToPeer = 1;  // the second connection of a pair serves sends and receives
-constexpr ssize_t kTakenByProxy = -1;
 constexpr std::size_t kRegisteredChunk = std::size_t{1} << 30;
 
 struct Message {

@@ -10,8 +10,6 @@
 namespace emunccl {
 namespace {
 
-constexpr ssize_t kTakenByProxy = -1;  // what a proxy leaves in a size that it has dealt with
-
 std::uint64_t round_up(std::uint64_t value, int unit) {
   const auto u = static_cast<std::uint64_t>(unit);
   return (value + u - 1) / u * u;

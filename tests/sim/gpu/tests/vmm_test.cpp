@@ -13,7 +13,7 @@
 namespace emugpu {
 namespace {
 
-constexpr std::size_t kBytes = 2 << 20;
+constexpr std::size_t kMappedBytes = 2 << 20;
 constexpr CUmemLocation kDevice{CU_MEM_LOCATION_TYPE_DEVICE, 0};
 
 CUmemGenericAllocationHandle create(bool for_nics = true) {
@@ -22,27 +22,27 @@ CUmemGenericAllocationHandle create(bool for_nics = true) {
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = kDevice;
   CUmemGenericAllocationHandle handle = 0;
-  EXPECT_EQ(cuMemCreate(&handle, kBytes, &properties, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemCreate(&handle, kMappedBytes, &properties, 0), CUDA_SUCCESS);
   return handle;
 }
 
 CUdeviceptr map(CUmemGenericAllocationHandle handle) {
   CUdeviceptr address = 0;
-  EXPECT_EQ(cuMemAddressReserve(&address, kBytes, 0, 0, 0), CUDA_SUCCESS);
-  EXPECT_EQ(cuMemMap(address, kBytes, 0, handle, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAddressReserve(&address, kMappedBytes, 0, 0, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemMap(address, kMappedBytes, 0, handle, 0), CUDA_SUCCESS);
   return address;
 }
 
 void allow(CUdeviceptr address) {
   const CUmemAccessDesc access{kDevice, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-  EXPECT_EQ(cuMemSetAccess(address, kBytes, &access, 1), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemSetAccess(address, kMappedBytes, &access, 1), CUDA_SUCCESS);
 }
 
 TEST(VirtualMemory, IsUnusableUntilAccessIsSet) {
   in_fresh_process({}, [] {
     bind_device(0);
     const CUdeviceptr address = map(create());
-    const void* alias = emugpu_alias(pointer(address), kBytes);
+    const void* alias = emugpu_alias(pointer(address), kMappedBytes);
     ASSERT_NE(alias, nullptr);
     EXPECT_FALSE(readable(alias));
     allow(address);
@@ -62,10 +62,10 @@ TEST(VirtualMemory, IsOutOfNicsReachUnlessMadeForThem) {
           cuPointerGetAttribute(&capable, CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, address),
           CUDA_SUCCESS);
       EXPECT_EQ(capable, for_nics ? 1 : 0);
-      EXPECT_EQ(emugpu_alias(pointer(address), kBytes) != nullptr, for_nics);
+      EXPECT_EQ(emugpu_alias(pointer(address), kMappedBytes) != nullptr, for_nics);
       int fd = -1;
       const CUresult exported = cuMemGetHandleForAddressRange(
-          &fd, address, kBytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+          &fd, address, kMappedBytes, CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
       EXPECT_EQ(exported == CUDA_SUCCESS, for_nics);
     }
   });
@@ -78,12 +78,12 @@ TEST(VirtualMemory, LivesAsLongAsAHandleOrAMapping) {
     const CUdeviceptr address = map(handle);
     allow(address);
     EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
-    EXPECT_EQ(cuMemsetD8(address, 1, kBytes), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemsetD8(address, 1, kMappedBytes), CUDA_SUCCESS);
     EXPECT_EQ(cuMemFree(address), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(cuMemUnmap(address, kBytes), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemUnmap(address, kMappedBytes), CUDA_SUCCESS);
     EXPECT_EQ(cuMemRelease(handle), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(emugpu_alias(pointer(address), 1), nullptr);
-    EXPECT_EQ(cuMemAddressFree(address, kBytes), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAddressFree(address, kMappedBytes), CUDA_SUCCESS);
   });
 }
 
@@ -93,7 +93,7 @@ TEST(VirtualMemory, IsSharedWithAnotherProcessByDescriptor) {
     const CUmemGenericAllocationHandle handle = create();
     const CUdeviceptr address = map(handle);
     allow(address);
-    ASSERT_EQ(cuMemsetD8(address, 0x33, kBytes), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemsetD8(address, 0x33, kMappedBytes), CUDA_SUCCESS);
     int fd = -1;
     ASSERT_EQ(
         cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
@@ -116,7 +116,7 @@ TEST(VirtualMemory, ExportsADmabuf) {
   in_fresh_process({}, [] {
     bind_device(0);
     int fd = -1;
-    EXPECT_EQ(cuMemGetHandleForAddressRange(&fd, map(create()), kBytes,
+    EXPECT_EQ(cuMemGetHandleForAddressRange(&fd, map(create()), kMappedBytes,
                                             CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0),
               CUDA_SUCCESS);
   });
