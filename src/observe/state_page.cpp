@@ -23,18 +23,19 @@ constexpr std::uint64_t kMagic = 0x6574617473626166;  // "fabstate"
 constexpr std::uint32_t kVersion = 1;
 constexpr const char* kName = "fabrail-state";
 
-struct Lane {
-  std::atomic<std::uint32_t> used;
-  std::atomic<std::uint32_t> sequence;  // odd while the text is being written
-  std::atomic<std::uint32_t> answered;
-  std::uint32_t bytes;
-  char text[StatePage::kTextBytes];
-};
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free, "shared between processes");
 
 }  // namespace
 
 struct StatePage::Layout {
+  struct Lane {
+    std::atomic<std::uint32_t> used;
+    std::atomic<std::uint32_t> sequence;  // odd while the text is being written
+    std::atomic<std::uint32_t> answered;
+    std::uint32_t bytes;
+    char text[kTextBytes];
+  };
+
   std::uint64_t magic;
   std::uint32_t version;
   std::atomic<std::uint32_t> asked;
@@ -138,7 +139,7 @@ void StatePage::open_device(std::size_t device) {
 }
 
 void StatePage::answer(std::size_t device, std::uint32_t asked, std::string_view text) {
-  Lane& lane = layout_->lanes[device];
+  Layout::Lane& lane = layout_->lanes[device];
   const std::size_t bytes = std::min(text.size(), kTextBytes);
   lane.sequence.fetch_add(1, std::memory_order_acq_rel);
   std::memcpy(lane.text, text.data(), bytes);
@@ -156,7 +157,7 @@ bool StatePage::has_device(std::size_t device) const {
 }
 
 std::optional<std::string> StatePage::answer_to(std::size_t device, std::uint32_t asked) const {
-  Lane& lane = layout_->lanes[device];
+  Layout::Lane& lane = layout_->lanes[device];
   const std::uint32_t before = lane.sequence.load(std::memory_order_acquire);
   const bool answered =
       static_cast<std::int32_t>(lane.answered.load(std::memory_order_acquire) - asked) >= 0;
