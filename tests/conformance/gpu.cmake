@@ -15,16 +15,18 @@ function(fabrail_add_gpu_conformance name nics environment)
   set_tests_properties(conformance.efa.gpu.${name} PROPERTIES LABELS "conformance;gpudirect" SKIP_RETURN_CODE 77)
 endfunction()
 
+set(bytes_only "--gtest_filter=*Transfer*:*Group*:*Flush*:Visibility*")  # what moves bytes
 fabrail_add_gpu_conformance(1rail.write.driver 1 "FABRAIL_PULL=0;FABRAIL_FLUSH=driver;EMUGPU_CC=8.0"
   --abi 8 --memory device ${data_path_only})
 fabrail_add_gpu_conformance(4rail.write.loopback 4 "FABRAIL_PULL=0;FABRAIL_FLUSH=loopback;EMUGPU_CC=9.0"
   --abi 8 --memory dmabuf ${data_path_only})
 fabrail_add_gpu_conformance(4rail.fetch.loopback 4 "FABRAIL_PULL=2;FABRAIL_FLUSH=loopback;EMUGPU_CC=8.0"
   --abi 8 --memory device ${data_path_only})
+fabrail_add_gpu_conformance(1rail.fetch.driver 1 "FABRAIL_PULL=2;FABRAIL_FLUSH=driver;EMUGPU_CC=9.0"
+  --abi 8 --memory dmabuf ${bytes_only})
 
 # By peer memory, as there is no dma-buf. They differ from those above in how memory is registered:
 # without processes that die, and but for one run only what moves bytes.
-set(bytes_only "--gtest_filter=*Transfer*:*Group*:*Flush*:Visibility*")
 fabrail_add_gpu_conformance(peer.4rail.write.loopback 4
   "EMUGPU_DMABUF=0;FABRAIL_PULL=0;FABRAIL_FLUSH=loopback;EMUGPU_CC=9.0" --abi 8 --memory device
   "${data_path_only}:*PeerKilled*:PeerDeath*:*ExitPath*")

@@ -259,7 +259,9 @@ function(nccl_efa_cases version)
     RUN all_reduce -b 8 -e 1K -f 2)
 endfunction()
 
-function(nccl_whole_nodes_case version collective)
+# Without NVLinks NCCL's rings would cross between nodes at few GPUs; with them all-to-all would go through
+# buffers of all of a node's GPUs, which take more memory than such a machine has. One channel for each device.
+function(nccl_whole_nodes_case version collective nvlinks)
   set(test nccl_e2e.${version}.whole_nodes.${collective})
   add_test(NAME ${test} COMMAND $<TARGET_FILE:fabrail-sim> run --instance p5 --nodes 2 --once --
     ${CMAKE_CURRENT_SOURCE_DIR}/whole_nodes.sh $<TARGET_FILE:fabrail-sim> $<TARGET_FILE:nccl_test_${version}>
@@ -267,7 +269,7 @@ function(nccl_whole_nodes_case version collective)
   set_tests_properties(${test} PROPERTIES LABELS "efa;gpudirect" PROCESSORS 2 TIMEOUT 300 SKIP_RETURN_CODE 77
     ENVIRONMENT "NCCL_SOCKET_IFNAME=lo;NCCL_PAT_ENABLE=0;NCCL_DEBUG=INFO;NCCL_NET=fabrail;NCCL_NET_PLUGIN=fabrail;\
 LD_LIBRARY_PATH=${CMAKE_BINARY_DIR}:${CMAKE_BINARY_DIR}/emugpu;FABRAIL_PROVIDER=efa;FABRAIL_INSTANCE=p5.48xlarge;\
-EMUGPU_WRITES_ORDERING=200;EMUGPU_MEMORY_BYTES=1073741824")
+EMUGPU_WRITES_ORDERING=200;EMUGPU_NVLINKS=${nvlinks};NCCL_MAX_NCHANNELS=8;EMUGPU_MEMORY_BYTES=1073741824")
 endfunction()
 
 # The plugin as NCCL's adapters from older ABIs see it, one at a time (tests/nccl/stub). NCCL 2.22 has none from v8,
@@ -322,8 +324,8 @@ function(nccl_cases version)
   if(TARGET nccl-net-fabrail AND TARGET fabrail-sim)
     nccl_topology_cases(${version})
     nccl_efa_cases(${version})
-    nccl_whole_nodes_case(${version} all_reduce -b 4M)
-    nccl_whole_nodes_case(${version} alltoall -b 16M)
+    nccl_whole_nodes_case(${version} all_reduce 18 -b 4M)
+    nccl_whole_nodes_case(${version} alltoall 0 -b 16M)
   endif()
 endfunction()
 

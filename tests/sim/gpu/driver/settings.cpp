@@ -83,6 +83,7 @@ Settings read_settings() {
   s.flush_options = small_number("EMUGPU_FLUSH_OPTIONS", 1);
   s.writes_ordering = small_number("EMUGPU_WRITES_ORDERING", 0);
   s.visible_after_ms = small_number("EMUGPU_VISIBLE_AFTER_MS", 0);
+  s.nvlinks = small_number("EMUGPU_NVLINKS", 0);
   s.seed = static_cast<std::uint64_t>(number("EMUGPU_SEED", 1));
   s.driver_version = small_number("EMUGPU_DRIVER_VERSION", 12040);
   s.log_level = small_number("EMUGPU_LOG", 1);

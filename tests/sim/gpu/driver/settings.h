@@ -33,6 +33,7 @@ struct Settings {
   int flush_options = 1;         ///< bits: 1 host, 2 memory operations
   int writes_ordering = 0;       ///< 0 none, 100 owner, 200 all devices
   int visible_after_ms = 0;      ///< 0: NIC writes are visible at once
+  int nvlinks = 0;               ///< of each device, to a switch that links them all
   std::uint64_t seed = 1;        ///< of the random delays
   int driver_version = 0;
   int log_level = 1;  ///< 0 errors, 1 refusals, 2 launches and lookups, 3 every driver call

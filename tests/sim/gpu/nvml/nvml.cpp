@@ -2,8 +2,8 @@
 // Copyright the fabrail authors
 //
 // An emulated libnvidia-ml.so.1: the functions that NCCL and libfabric look up, over the same
-// devices as the emulated driver. NVLink, fabric and confidential computing are answered "not
-// there".
+// devices as the emulated driver. NVLinks (EMUGPU_NVLINKS) all go to a switch that PCI does not
+// show; fabric and confidential computing are answered "not there".
 #include <cstdio>
 #include <cstring>
 
@@ -23,6 +23,19 @@ constexpr NvmlReturn kNotSupported = 3;
 constexpr NvmlReturn kNotFound = 6;
 
 using NvmlDevice = const PciAddress*;
+
+constexpr unsigned kFieldNvLinkState = 165;
+constexpr int kP2pCapability = 0;
+
+struct PciInfo {
+  char bus_id[16];
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned pci_device_id;
+  unsigned pci_subsystem_id;
+  unsigned reserved[4];
+};
 
 struct FieldValue {
   unsigned field;
@@ -47,6 +60,16 @@ struct ConfidentialSettings {
   unsigned dev_tools;
   unsigned multi_gpu_mode;
 };
+
+bool is_nvlink(unsigned link) { return link < static_cast<unsigned>(settings().nvlinks); }
+
+// A link that there is is up.
+void read_field(FieldValue& value) {
+  value.result = kNotSupported;
+  if (value.field != kFieldNvLinkState || settings().nvlinks == 0) return;
+  value.result = kSuccess;
+  value.value = is_nvlink(value.scope) ? 1 : 0;
+}
 
 }  // namespace
 
@@ -99,16 +122,27 @@ FR_NVML NvmlReturn nvmlDeviceGetP2PStatus(NvmlDevice, NvmlDevice, int, int* stat
   return kSuccess;
 }
 
-FR_NVML NvmlReturn nvmlDeviceGetNvLinkState(NvmlDevice, unsigned, int*) { return kNotSupported; }
-FR_NVML NvmlReturn nvmlDeviceGetNvLinkRemotePciInfo(NvmlDevice, unsigned, void*) {
-  return kNotSupported;
+FR_NVML NvmlReturn nvmlDeviceGetNvLinkState(NvmlDevice, unsigned link, int* is_up) {
+  if (!is_nvlink(link)) return kNotSupported;
+  *is_up = 1;
+  return kSuccess;
 }
-FR_NVML NvmlReturn nvmlDeviceGetNvLinkCapability(NvmlDevice, unsigned, int, unsigned*) {
-  return kNotSupported;
+FR_NVML NvmlReturn nvmlDeviceGetNvLinkRemotePciInfo(NvmlDevice, unsigned link, PciInfo* remote) {
+  if (!is_nvlink(link)) return kNotSupported;
+  *remote = {};
+  remote->bus = 0xff;
+  std::snprintf(remote->bus_id, sizeof remote->bus_id, "0000:FF:00.0");
+  return kSuccess;
+}
+FR_NVML NvmlReturn nvmlDeviceGetNvLinkCapability(NvmlDevice, unsigned link, int capability,
+                                                 unsigned* has) {
+  if (!is_nvlink(link)) return kNotSupported;
+  *has = capability == kP2pCapability ? 1 : 0;
+  return kSuccess;
 }
 
 FR_NVML NvmlReturn nvmlDeviceGetFieldValues(NvmlDevice, int count, FieldValue* values) {
-  for (int i = 0; i < count; ++i) values[i].result = kNotSupported;
+  for (int i = 0; i < count; ++i) read_field(values[i]);
   return kSuccess;
 }
 
