@@ -73,10 +73,12 @@ Objection object_to_dmabuf(const PathInputs& in) {
 // of some 32 bytes (and, after 2.6, a write where the application asks for a larger inject_size):
 // GPU memory is never sent, and no such size asked for.
 Objection object_to_host_interface(const PathInputs& in) {
+  const bool newer_helps = is_efa(in) && !has_version(in, 2, 1);
   if (!is_efa(in) || in.fabric != "efa-direct")
-    return no("provider " + (is_efa(in) ? in.fabric : in.provider) +
-                  " may touch with the CPU what it takes for host memory",
-              "use libfabric 2.1 or newer, whose efa-direct does not");
+    return no(
+        "provider " + (is_efa(in) ? in.fabric : in.provider) +
+            " may touch with the CPU what it takes for host memory",
+        newer_helps ? "use libfabric 2.1 or newer, whose efa-direct does not" : kLibfabricWithCuda);
   if (!in.native_read || !in.native_write)
     return no("efa-direct has no RDMA write on this NIC", kLibfabricWithCuda);
   return std::nullopt;

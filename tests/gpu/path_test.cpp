@@ -149,6 +149,21 @@ TEST(Paths, GiveARemedyForEachObjectionOfTheirOwn) {
   }
 }
 
+// A p4d's NICs do not write, so a libfabric that has efa-direct does not offer it on them.
+TEST(Paths, AdviseANewerLibfabricOnlyWhereThatHelps) {
+  PathInputs in = good_inputs();
+  in.hmem = false;
+  in.fabric = "efa";
+  in.native_write = false;
+  in.libfabric_minor = 1;
+  const std::string with_direct = decide_path(judge_paths(in), {}).explanation();
+  EXPECT_EQ(with_direct.find("2.1 or newer"), std::string::npos) << with_direct;
+  in.libfabric_major = 1;
+  in.libfabric_minor = 22;
+  const std::string without = decide_path(judge_paths(in), {}).explanation();
+  EXPECT_NE(without.find("2.1 or newer"), std::string::npos) << without;
+}
+
 TEST(Paths, AreNotBroughtToLifeByATrial) {
   PathInputs in = good_inputs();
   in.gpudirect = false;
