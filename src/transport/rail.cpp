@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <utility>
 
 #include <rdma/fi_rma.h>
 
@@ -251,10 +252,7 @@ void Rail::post_receive(ReceiveBuffer& buffer) {
   idle_receives_ = &buffer;
 }
 
-void Rail::post_read_receives() {
-  ReceiveBuffer* list = read_;
-  read_ = nullptr;
-  read_receives_ = 0;
+void Rail::post_receives(ReceiveBuffer* list) {
   while (list != nullptr) {
     ReceiveBuffer* next = list->next;
     post_receive(*list);
@@ -262,14 +260,11 @@ void Rail::post_read_receives() {
   }
 }
 
-void Rail::retry_receives() {
-  ReceiveBuffer* list = idle_receives_;
-  idle_receives_ = nullptr;
-  while (list != nullptr) {
-    ReceiveBuffer* next = list->next;
-    post_receive(*list);
-    list = next;
-  }
+void Rail::post_read_receives() {
+  read_receives_ = 0;
+  post_receives(std::exchange(read_, nullptr));
 }
+
+void Rail::retry_receives() { post_receives(std::exchange(idle_receives_, nullptr)); }
 
 }  // namespace fabrail::transport

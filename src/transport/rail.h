@@ -169,7 +169,7 @@ class Rail {
   static constexpr std::uint32_t kPatience = 16;
   static constexpr int kMaxBatches = 4;  // then others get their turn at the engine
   static constexpr std::size_t kReceives = 256;
-  static constexpr std::uint32_t kReadReceives = 8;  // at most so many are not posted yet
+  static constexpr std::uint32_t kReadReceives = 8;  // that were read, before they are posted again
   static constexpr std::size_t kBounces = 256;
   static constexpr std::size_t kMaxOps = 1024;
   static constexpr std::size_t kShortBacklog = 512;
@@ -199,6 +199,7 @@ class Rail {
   std::int64_t post(Op& op);
   std::int64_t inject(const WaitingShort& item);
   void post_receive(ReceiveBuffer& buffer);
+  void post_receives(ReceiveBuffer* list);
   void post_read_receives();
   std::int64_t retry(Op& op, Blocked& blocked);
   bool retry(WaitingShort& item, Blocked& blocked);
