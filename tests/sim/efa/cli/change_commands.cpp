@@ -120,8 +120,7 @@ void add_break(CLI::App& app, const NetworkSource& network) {
   command
       .add_option("action", options->action,
                   "link-down, link-up, lose, fail, delay, not-ready, stall, drop, duplicate, "
-                  "corrupt, tear-8, "
-                  "tear-128")
+                  "corrupt, tear-8, tear-128")
       ->required();
   command.add_option("--on", options->operations, "send, read, write or any, comma between");
   command.add_option("--peer", options->peer, "Only towards this NIC: NODE:INDEX");

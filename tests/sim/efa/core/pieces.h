@@ -9,6 +9,9 @@
 
 namespace fabrail::sim {
 
+/// What some devices write whole.
+inline constexpr uint32_t kWholeUnitBytes = 128;
+
 /// Bytes of a copy that are moved at once, after those that came before.
 struct Piece {
   size_t offset = 0;

@@ -20,7 +20,6 @@ constexpr uint64_t kNotReadyRetry = 100 * kMicrosecond;
 constexpr uint64_t kCrowdedRetry = kMillisecond;
 constexpr uint32_t kChunkBytes = 128 << 10;
 constexpr uint32_t kSmallestChunk = 4 << 10;
-constexpr uint32_t kWholeBytes = 128;
 
 uint64_t packets(uint64_t bytes) { return bytes == 0 ? 1 : (bytes + kMtuBytes - 1) / kMtuBytes; }
 
@@ -28,7 +27,7 @@ uint64_t packets(uint64_t bytes) { return bytes == 0 ? 1 : (bytes + kMtuBytes - 
 uint32_t chunk_for(uint64_t rate) {
   if (rate == 0) return kChunkBytes;
   const auto bytes = std::clamp<uint64_t>(rate / 2000, kSmallestChunk, kChunkBytes);
-  return static_cast<uint32_t>(bytes / kWholeBytes * kWholeBytes);
+  return static_cast<uint32_t>(bytes / kWholeUnitBytes * kWholeUnitBytes);
 }
 
 bool is_down(const DeviceState& device) {
@@ -158,7 +157,7 @@ void SendQueue::begin_chunks(Slot& slot) {
   // Packets of one operation arrive in any order: with shuffle on, the last bytes may come before
   // the first. Pieces that would split what arrives whole stay in order.
   const bool splits =
-      identity_.profile.writes_whole_128 && slot.request.remote_address % kWholeBytes != 0;
+      identity_.profile.writes_whole_128 && slot.request.remote_address % kWholeUnitBytes != 0;
   if (identity_.nic.state->shape.shuffle_window.load() > 1 && !splits)
     slot.first_chunk = static_cast<uint32_t>(random_.below(chunks));
 }
@@ -196,30 +195,6 @@ RdmaCopy SendQueue::next_piece(const Slot& slot) const {
   copy.remote = {request.remote_address + offset, end - offset, request.remote_key};
   copy.texture = texture_of(slot);
   return copy;
-}
-
-Texture SendQueue::texture_of(const Slot& slot) const {
-  if (slot.fate.tears())
-    return {slot.is_late_half ? Texture::kFirstHalves : Texture::kSecondHalves,
-            slot.fate.has(kFaultTear128) ? kWholeBytes : 8};
-  const bool whole =
-      slot.request.operation == Operation::kWrite && identity_.profile.writes_whole_128;
-  if (!whole) return {};
-  return {Texture::kWholeUnits, kWholeBytes, identity_.nic.state->shape.shuffle_window.load() > 1};
-}
-
-bool SendQueue::has_late_half(const Slot& slot) const {
-  return slot.fate.tears() && !slot.is_late_half && slot.request.operation != Operation::kSend;
-}
-
-/// Planted fault: all bytes once more, but only those that were left out. The operation completes
-/// when they, too, are there.
-bool SendQueue::move_late_half(uint32_t index, uint64_t now) {
-  Slot& slot = slots_[index];
-  slot.is_late_half = true;
-  slot.moved = 0;
-  slot.stage = Stage::kMove;
-  return park(index, now + slot.fate.tear_ns);
 }
 
 bool SendQueue::wants_help() const {
