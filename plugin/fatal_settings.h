@@ -13,9 +13,9 @@
 
 namespace fabrail::plugin {
 
-/// Removes each setting that would end this process from `environment`, and warns of it. None of
-/// them does anything else there, but for FI_EFA_USE_HUGE_PAGE: without it libfabric takes ordinary
-/// pages.
+/// Removes each setting that would end this process from `environment`, and warns of it. What else
+/// goes with them: without FI_EFA_USE_HUGE_PAGE libfabric takes ordinary pages, without
+/// FI_EFA_RECVWIN_SIZE its larger default. The others do nothing else there.
 ///
 /// `libfabric`  its version, as FI_VERSION().
 void remove_fatal_settings(std::uint32_t libfabric, const fabric::MachineAnswers& machine,

@@ -259,8 +259,8 @@ function(nccl_efa_cases version)
     RUN all_reduce -b 8 -e 1K -f 2)
 endfunction()
 
-# Without NVLinks NCCL's rings would cross between nodes at few GPUs; with them all-to-all would go through
-# buffers of all of a node's GPUs, which take more memory than such a machine has. One channel for each device.
+# Without NVLinks NCCL's rings would cross between nodes at few GPUs; with them all-to-all goes through buffers of
+# all of a node's GPUs, for which 23 GB were too little. One channel for each device.
 function(nccl_whole_nodes_case version collective nvlinks)
   set(test nccl_e2e.${version}.whole_nodes.${collective})
   add_test(NAME ${test} COMMAND $<TARGET_FILE:fabrail-sim> run --instance p5 --nodes 2 --once --
